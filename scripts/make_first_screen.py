@@ -74,8 +74,10 @@ def runs(folder: Path = RESULTS) -> Iterator[Run]:
             yield Run(about.adapter, about.driver, about.backend, system, context.time[:10], kind, "")
         elif isinstance(device, dict) and "adapter" in device and "versions" in document.get("context", {}):
             context = document["context"]
-            engine = f"wgpu-py {context['versions']['wgpu']}, {device['backend']}"
-            about = (device["adapter"], device["driver"], engine, context["host"]["system"])
+            dawn = context["versions"].get("dawn")
+            engine = f"Dawn by wgpudawn {dawn.split()[0]}" if dawn else f"wgpu-py {context['versions']['wgpu']}"
+            driver = device["driver"].removeprefix(f"{device.get('vendor')}: ").split()[0] if dawn else device["driver"]
+            about = (device["adapter"], driver, f"{engine}, {device['backend']}", context["host"]["system"])
             yield Run(*about, context["time"][:10], kind, "")
 
 

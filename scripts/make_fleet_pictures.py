@@ -1,4 +1,4 @@
-"""Make docs/fleet.png: the report of 64 simulated devices of which 3 are sick. Needs Chromium and the extra bench.
+"""Make docs/assets/fleet.png: the report of 64 simulated devices of which 3 are sick. Needs Chromium and the extra bench.
 
     .venv/bin/python scripts/make_fleet_pictures.py [--keep FOLDER]
 
@@ -66,10 +66,10 @@ def main() -> None:
             opened.open(page, DRAWN)
             print("complaints of the page:", opened.complaints)
             opened.evaluate("document.querySelector('#fleet').scrollIntoView()")
-            opened.picture(ROOT / "docs/fleet.png")
+            opened.picture(ROOT / "docs/assets/fleet.png")
             opened.look(width=WIDTH, height=MAP_HEIGHT)
             opened.evaluate("document.querySelector('[data-chart=fleet-0-map-0]').closest('figure').scrollIntoView()")
-            opened.picture(ROOT / "docs/fleet-map.png")
+            opened.picture(ROOT / "docs/assets/fleet-map.png")
 
 
 if __name__ == "__main__":
