@@ -68,6 +68,7 @@ def test_integers_beyond_float64_are_in_the_bins_of_numpy(device, dtype, low, hi
     _same(gw.histogram2d(near, near, (2, 3), device=device), np.histogram2d(near, near, (2, 3)))
 
 
+@pytest.mark.needs("shader-f64")
 def test_lists_and_few_items(device):
     for x in ([], [1, 1], [1, 2, 1.5], [3]):
         _same(gw.histogram(x, 2, device=device), np.histogram(x, 2))
