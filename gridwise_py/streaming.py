@@ -587,17 +587,20 @@ def _submit(job: _Job, staging: _Staging) -> None:
         return
     observer = context_of(job.device).observer
     assert staging.upload is not None
-    with step(observer, "encode"):
-        encoder = job.device.create_command_encoder(label="gridwise stream")
-        with step(observer, "copy to GPU", encoder, up_bytes * len(job.names)):
-            for offset, array in zip(staging.offsets, job.inputs.values(), strict=True):
-                encoder.copy_buffer_to_buffer(staging.upload, offset, array.lease.buffer, job.lead * size, up_bytes)
-        result = job.record(encoder, n)
-        if job.returns_items:
-            assert staging.download is not None
-            with step(observer, "copy to host", encoder, down_bytes):
-                encoder.copy_buffer_to_buffer(result.lease.buffer, result.offset_bytes, staging.download, 0, down_bytes)
-        with device_errors(f"stream of {job.primitive.name}", job.device):
+    doing = f"stream of {job.primitive.name}"
+    with device_errors(doing, job.device):
+        with step(observer, "encode"):
+            encoder = job.device.create_command_encoder(label="gridwise stream")
+            with step(observer, "copy to GPU", encoder, up_bytes * len(job.names)):
+                for offset, array in zip(staging.offsets, job.inputs.values(), strict=True):
+                    encoder.copy_buffer_to_buffer(staging.upload, offset, array.lease.buffer, job.lead * size, up_bytes)
+            result = job.record(encoder, n)
+            if job.returns_items:
+                assert staging.download is not None
+                with step(observer, "copy to host", encoder, down_bytes):
+                    encoder.copy_buffer_to_buffer(
+                        result.lease.buffer, result.offset_bytes, staging.download, 0, down_bytes
+                    )
             commands = encoder.finish()
-    with step(observer, "submit"), device_errors(f"stream of {job.primitive.name}", job.device):
-        submit(job.device, [commands], f"stream of {job.primitive.name}")
+        with step(observer, "submit"):
+            submit(job.device, [commands], doing)

@@ -150,6 +150,7 @@ m.var(F.astype(">f2"), 0)
 """
 
 
+@pytest.mark.needs("shader-f64")
 def test_a_call_gives_what_numpy_gives(device):
     assert not _fails(CALLS, lambda text: _same(_value(text, _Functions(device)), _value(text, np)))
 
@@ -228,6 +229,7 @@ m.diff(X)
 """
 
 
+@pytest.mark.needs("shader-f64")
 def test_a_call_on_an_array_stays_on_the_gpu_and_gives_what_it_gives_of_numpys(device):
     def check(text):
         want, got = _value(text, np, X=F), _value(text, gw, X=gw.asarray(F, device))

@@ -45,7 +45,7 @@ CALLS = {
     "top_k": (lambda x: gw.top_k(x, 5).values, lambda x: np.sort(x)[::-1][:5], [("u4",)]),
     "compress": (lambda c, x: gw.compress(c, x).trim(), np.compress, [("?",), ("u4",)]),
     "add": (gw.add, np.add, [("u4",), ("u4",)]),
-    "add mixed": (gw.add, np.add, [("i4",), ("f4",)]),
+    "add mixed": (gw.add, np.add, [("i2",), ("f4",)]),
     "take": (lambda x, at: gw.take(x, at, 0), lambda x, at: np.take(x, at, 0), [("f4", (100, 3)), ("u4", (7,))]),
     "matmul": (gw.matmul, np.matmul, [("f4", (8, 16)), ("f4", (16, 4))]),
     "histogram": (lambda x: gw.histogram(x, 7, (0, 90))[0], lambda x: np.histogram(x, 7, (0, 90))[0], [("f4",)]),
