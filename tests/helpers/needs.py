@@ -64,6 +64,7 @@ OF_DEVICE: dict[str, Callable[[wgpu.GPUDevice], bool]] = {
     "subgroups of at most 8": lambda device: _subgroup_size(device) <= 8,
     "workgroups of 512": lambda device: _workgroup(device) >= 512,
     "workgroups of 1024": lambda device: _workgroup(device) >= 1024,
+    "14 storage buffers": lambda device: device.limits["max-storage-buffers-per-shader-stage"] >= 14,
 }
 
 

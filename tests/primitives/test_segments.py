@@ -193,6 +193,7 @@ def test_by_offsets_at_edge_sizes(device, needs, mode, strategy, stalls, op):
         _check_by_offsets(device, reduce, scan, _offsets(n, segments, rng), items, f"n={n}, {segments}", kind)
 
 
+@pytest.mark.needs("workgroups of 512")
 def test_results_at_ends_go_through_workgroup_memory_in_parts(device):
     rng = np.random.default_rng(4)
     tuning = gw.ScanTuning(workgroup_size=512, vecs=2)  # 16 KiB a tile
