@@ -299,20 +299,18 @@ def _jobs(words: Sequence[str], options: dict[str, Any], *, is_cpu: bool) -> lis
 
     suites = [word for word in words if word.endswith(".toml") or word in suite_names()]
     primitives = [word for word in words if word not in suites]
-    # The others are reductions of expressions, which no version has by a name.
-    public = [name for name, workload in WORKLOADS.items() if workload.is_public]
     for word in primitives:
-        if word not in public:
-            known = [*public, *suite_names()]
+        if word not in WORKLOADS:
+            known = [*WORKLOADS, *suite_names()]
             raise click.BadParameter(
-                f"{word!r} is neither a primitive ({', '.join(public)}) nor a suite ({', '.join(suite_names())})"
+                f"{word!r} is neither a primitive ({', '.join(WORKLOADS)}) nor a suite ({', '.join(suite_names())})"
                 f"{nearest(word, known)}",
                 param_hint="PRIMITIVE|SUITE",
             )
     short = {name: options[name] for name in ("n", "datatype", "op", "mode")}
     if suites:
         whole = tuple(sweep for name in suites for sweep in load_suite(name).sweeps)
-        sweeps = narrowed(whole, collect_axes(options["axes"], short, {}), primitives or public)
+        sweeps = narrowed(whole, collect_axes(options["axes"], short, {}), primitives)
     else:
         defaults = {**DEFAULT_AXES, **_DEFAULT_AXES, **({"n": _CPU_N} if is_cpu else {})}
         sweeps = (Sweep(tuple(primitives) or DEFAULT_PRIMITIVES, collect_axes(options["axes"], short, defaults)),)

@@ -927,17 +927,20 @@ def test_kernels_are_measured_in_every_mode(device, tmp_path, monkeypatch):
     monkeypatch.setattr(gw, "request_device", lambda adapter: device)
     path = tmp_path / "ab.json"
     words = ["--n", 1000, "--datatype", "u32", "--pairs", 2, "--rounds", 1, "--turn-s", "0.001", "--gate", "99%"]
-    result = _run("ab", ".", ".", "copy", *words, "--mode", "batch,cold,latency", "--json", path)
+    result = _run("ab", ".", ".", "copy", "scatter", *words, "--mode", "batch,cold,latency", "--json", path)
     assert result.exit_code in (0, 1), result.output
     document = json.loads(path.read_text())
     found = {(row["case"].split(" n=")[0], row["name"]) for row in document["rows"]}
-    spans, walls = ("copy u32", "copy u32 cold", "copy u32 latency"), ("copy u32 latency",)
+    names = ("copy u32", "scatter u32")  # the second is no public class
     if "timestamp-query" in device.features:
-        assert found == {*((case, "gpu_span") for case in spans), *((case, "cpu_wall") for case in walls)}
+        rows = {(name + mode, "gpu_span") for name in names for mode in ("", " cold", " latency")}
+        assert found == rows | {(f"{name} latency", "cpu_wall") for name in names}
     else:
         assert {name for _, name in found} == {"cpu_wall"}
     assert all(row["old_ns"] > 0 and row["new_ns"] > 0 for row in document["rows"])
     assert document["complete"]
+    with pytest.raises(RuntimeError, match="its gridwise_py measures no newer_one"):
+        worker._Worker()._class("_NewerOne", "newer_one")
 
 
 @pytest.mark.slow

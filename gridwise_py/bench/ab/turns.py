@@ -407,6 +407,7 @@ class _Inputs:
         options = {name: getattr(value, "name", value) for name, value in case.options.items()}  # operators by name
         return {
             "primitive": case.workload.kind.__name__,
+            "workload": case.primitive,
             "datatype": options.pop("dtype", "u32"),
             "options": options,
             "inputs": self.files(case),

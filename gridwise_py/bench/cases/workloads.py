@@ -63,11 +63,6 @@ class Workload:
         """Those that it is measured with."""
         return self.kind.datatypes
 
-    @property
-    def is_public(self) -> bool:
-        """Whether its class has its name in `gridwise_py`, in every version from its first one on."""
-        return self.kind in REGISTRY.values()
-
 
 #: The usual values of the axes besides n, datatype and mode.
 USUAL_AXES: Mapping[str, str] = {
