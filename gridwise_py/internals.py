@@ -52,6 +52,7 @@ from .tuning.candidates import candidates
 from .tuning.model import KERNELS
 from .tuning.store import TUNING_KIND, keep_facts, keep_tuning, kept_tuning, load_tuning
 from .types.datatype import ITEM_DATATYPES, MATMUL_DATATYPES, VALUE_DATATYPES, as_datatype
+from .types.nudging import Nudging
 from .types.operators import BinOpLike, as_binop
 from .types.options import integer
 from .types.struct_operators import field_operators
@@ -75,6 +76,7 @@ __all__ = [  # noqa: RUF022 - by what they are for
     "SortPrimitive",
     "elementwise_arguments",
     # references: in which type and order numpy adds for a check, and how far a right result may be off
+    "Nudging",
     "ReferenceParts",
     "SortedItems",
     "field_operators",

@@ -50,6 +50,7 @@ from ..timing.result import TimingResult
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, Datatype
 from ..types.evaluation import value_of
+from ..types.nudging import inexact_places
 from ..types.operators import BinOp
 from ..types.program import Flat
 from .call_signatures import with_arrays
@@ -106,6 +107,8 @@ class Primitive(OfOneDevice, ABC):
     _fusion: Fusion | None = None
     #: The expression of its results that it stores.
     _mapped: MappedOutput | None = None
+    #: What evaluates an expression in numpy, for references.
+    _value_of: Callable[..., np.ndarray] = staticmethod(value_of)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -183,7 +186,7 @@ class Primitive(OfOneDevice, ABC):
         for fusion in self._asked_fusions:
             names = [*fusion.flat.names, *(name for name, _ in fusion.flat.scalars)]
             leaves = {name: found.pop(name) for name in names if name in found}
-            found[fusion.argument] = value_of(fusion.flat, leaves)
+            found[fusion.argument] = self._value_of(fusion.flat, leaves)
         return found
 
     @property
@@ -563,6 +566,8 @@ class ReferenceParts:
 
     Attributes
     ----------
+    whole : callable
+        The reference: takes inputs by name.
     evaluated : callable
         Takes inputs by name; returns them with the items of each expression in place of its leaves.
     combined : callable
@@ -570,35 +575,25 @@ class ReferenceParts:
     stored : callable or None
         Takes that; returns what is stored, where that is an expression of it.
     rounds : bool
-        Whether items of an expression may differ from numpy's: not where it computes no floats, or adds or multiplies
-        once.
+        Whether items of an expression may differ from numpy's.
     """
 
+    whole: Callable[..., Any]
     evaluated: Callable[[Mapping[str, Any]], dict[str, Any]]
     combined: Callable[..., Any]
     stored: Callable[[np.ndarray], np.ndarray] | None
     rounds: bool
 
 
-# Steps of expressions that change no bits of a float, or round as numpy does.
-_MOVES = {
-    "leaf", "single", "component", "index", "number", "scalar", "gather", "previous", "next", "flip", "select", "cast",
-    "bitcast",
-}  # fmt: skip
-
-
-def reference_parts(primitive: Primitive, op: BinOp | None = None) -> ReferenceParts:
-    """Return the steps of a primitive's reference; with `op`, of that operator in place of its own."""
-    own = cast(Any, primitive if op is None else copy.copy(primitive))
+def reference_parts(
+    primitive: Primitive, op: BinOp | None = None, value_of: Callable[..., np.ndarray] | None = None
+) -> ReferenceParts:
+    """Return the steps of a primitive's reference; with an operator, or an evaluation, in place of its own."""
+    own = cast(Any, primitive if op is value_of is None else copy.copy(primitive))
     if op is not None:
         own.op = op
+    if value_of is not None:
+        own._value_of = value_of
     stored = None if own._mapped is None else own._mapped.value
-    fusions: tuple[Fusion, ...] = own._fusions
-    kinds = [
-        step.kind
-        for fusion in fusions
-        for step in fusion.flat.program.steps
-        if step.type == "f32" and step.kind not in _MOVES
-    ]
-    rounds = kinds not in ([], ["+"], ["-"], ["*"])
-    return ReferenceParts(own._evaluated, own._reference, stored, rounds)
+    rounds = any(inexact_places(fusion.flat) for fusion in own._fusions)
+    return ReferenceParts(own.reference, own._evaluated, own._reference, stored, rounds)

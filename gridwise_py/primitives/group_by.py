@@ -20,7 +20,6 @@ from ..tuning.options import ScanTuning, SortTuning
 from ..tuning.shapes import group_table_shape
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, Datatype, Struct
-from ..types.evaluation import value_of
 from ..types.expression import leaf
 from ..types.operators import BinOp, Max
 from ..types.options import integer
@@ -613,7 +612,7 @@ class GroupBy(Primitive):
         def value(step: int) -> np.ndarray:
             part = part_of(flat, [step])
             given = {name: arrays[name] for name in (*part.names, *(k for k, _ in flat.scalars)) if name in arrays}
-            return np.asarray(value_of(part, given, sizes.copy().pop() if sizes else None))
+            return np.asarray(self._value_of(part, given, sizes.copy().pop() if sizes else None))
 
         words = [value(step) for step in flat.program.results[: spec.key_words]]
         sizes |= {word.size for word in words}

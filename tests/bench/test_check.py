@@ -220,6 +220,28 @@ def test_each_output_of_what_is_composed_is_compared():
                 assert found.argument == (key if len(outputs) > 1 else "")
 
 
+def test_products_and_sums_that_a_gpu_makes_one_operation_of_are_right():
+    """Where almost all cancels, one rounding less changes much."""
+    exact, wide = RNG.uniform(900, 1100, (2, N)).astype(np.float32), np.float64
+    p, q = exact[0], (exact[0] + RNG.uniform(-1, 1, N)).astype(np.float32)
+    fused = (wide(p) * wide(p) - wide(q * q)).astype(np.float32)
+    assert (fused != p * p - q * q).any()
+    difference = P * P - gw.f32("q") * gw.f32("q")
+    for primitive, got in (
+        (gw.Map(None, difference, capabilities=FULL), fused),
+        (gw.Reduce(None, difference, gw.Max, capabilities=FULL), fused.max(keepdims=True)),
+        (gw.Reduce(None, difference, capabilities=FULL), fused.sum(keepdims=True, dtype=wide).astype(np.float32)),
+        (gw.Select(None, difference, where=P > 0.0, capabilities=FULL), fused),
+        (gw.GroupBy(None, gw.u32("c"), {"output": (difference, "min")}, capabilities=FULL), fused.min(keepdims=True)),
+    ):
+        inputs = {"p": p, "q": q, "c": np.zeros(N, np.uint32)}
+        inputs = {name: inputs[name] for name in primitive.signature.arguments if name in inputs}
+        wanted = primitive.reference(**inputs)
+        wanted = dict(zip(primitive.signature.outputs, wanted if isinstance(wanted, tuple) else (wanted,), strict=True))
+        assert mismatch(primitive, inputs, {**wanted, "output": got}) is None
+        assert mismatch(primitive, inputs, {**wanted, "output": got + N * np.float32(0.5)}).wrong_items == got.size
+
+
 def test_groups_minima_are_exact_also_beside_sums():
     several = {"total": (P, "sum"), "least": (P, "min"), "most": (P, "max")}
     groups = gw.GroupBy(None, gw.u32("c"), several, capabilities=FULL)

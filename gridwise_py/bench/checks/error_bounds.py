@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ... import Add, BinOp, Moments, Multiply, Primitive, UnaryOp
-from ...internals import ReferenceParts, SortedItems, as_binop, field_operators, fold, ulps_of, wider
+from ...internals import Nudging, ReferenceParts, SortedItems, as_binop, field_operators, fold, ulps_of, wider
 from .oracle import Oracle, tuple_of
 
 __all__ = ["ErrorBound", "error_bound", "parts_of"]
@@ -78,7 +78,8 @@ def error_bound(
     - Results that each combine some of the items, by key, by segments or along an axis: the same, from the reference of
       other items, or with another operator. Structs: field by field.
     - Expressions of results, such as a mean: how they change where these do, and a few units in the last place.
-    - All else that reads an expression: 32 times the deviation where its leaves change by an ulp.
+    - Expressions that are read: beside these, what results change by where a step of one is off by some ulps, summed
+      over all steps (`Nudging`).
 
     A primitive may have a method ``error_bound`` with the arguments of ``reference``, which is used instead.
     `place` is that of the output among all.
@@ -95,7 +96,14 @@ def error_bound(
         found = _of_combined(oracle, items, combined, place)
         if parts.stored is not None:
             found = _of_stored(parts.stored, combined, found)
-    return _of_leaves(oracle, inputs, expected, place) if found is _EXACT and parts.rounds else found
+    return _both(found, _of_expressions(oracle, inputs, expected, place)) if parts.rounds else found
+
+
+def _both(a: ErrorBound, b: ErrorBound) -> ErrorBound:
+    """Return the bounds of errors that add up."""
+    fields = {name: _both(a.fields.get(name, _EXACT), b.fields.get(name, _EXACT)) for name in {**a.fields, **b.fields}}
+    overflow, underflow = a.may_overflow | b.may_overflow, a.may_underflow | b.may_underflow
+    return ErrorBound(np.add(a.error, b.error), overflow, underflow, fields)
 
 
 def _of_combined(oracle: Oracle, inputs: Mapping[str, np.ndarray], expected: np.ndarray, place: int) -> ErrorBound:
@@ -299,16 +307,21 @@ def _of_stored(stored: Callable[[np.ndarray], np.ndarray], results: np.ndarray, 
         return ErrorBound(error + _STORED_ULPS * float(np.finfo(np.float32).eps) * np.abs(wanted), overflow)
 
 
-def _of_leaves(oracle: Oracle, inputs: Mapping[str, np.ndarray], expected: np.ndarray, place: int) -> ErrorBound:
-    """Return the bounds of results of an expression, from those of leaves that differ by an ulp."""
-    rng, samples = np.random.default_rng(0), list[np.ndarray]()
-    for _ in range(_SAMPLES):
-        noisy = {name: _nudged(items, rng) if items.dtype.kind == "f" else items for name, items in inputs.items()}
-        with np.errstate(all="ignore"):
-            found = oracle.expected(noisy)[place]
-        if found.shape == expected.shape:
-            samples.append(found)
-    return _of_samples(samples, expected) if samples else _EXACT
+def _of_expressions(oracle: Oracle, inputs: Mapping[str, np.ndarray], expected: np.ndarray, place: int) -> ErrorBound:
+    """Return the bounds of results of expressions that round otherwise, from those where one step is off."""
+    found, number = _EXACT, 0
+    while True:
+        nudged: list[np.ndarray] = []
+        for sign in (1, -1):
+            nudging = Nudging(number, sign)
+            with np.errstate(all="ignore"):
+                one = tuple_of(oracle.parts(value_of=nudging).whole(**inputs))[place]
+            if not nudging.is_done:
+                return found
+            nudged.append(one if one.shape == expected.shape else expected)
+        if any(one.tobytes() != expected.tobytes() for one in nudged):
+            found = _both(found, _of_samples(nudged, expected, is_noise=False))
+        number += 1
 
 
 def _selects(x: np.ndarray, expected: np.ndarray, identity: np.ndarray) -> bool:
@@ -357,11 +370,16 @@ def _of_noise(op: BinOp, x: np.ndarray, expected: np.ndarray, identity: np.ndarr
     return _of_samples(samples, expected, are_prefixes=True)
 
 
-def _of_samples(samples: Sequence[np.ndarray], expected: np.ndarray, *, are_prefixes: bool = False) -> ErrorBound:
-    """Return the bounds that results with noise tell of; of structs, of each field that is a float."""
+def _of_samples(
+    samples: Sequence[np.ndarray], expected: np.ndarray, *, are_prefixes: bool = False, is_noise: bool = True
+) -> ErrorBound:
+    """Return the bounds that other results tell of; of structs, of each field that is a float.
+
+    If these have noise of an ulp, deviations, and the last rounding, count `_FACTOR` times; else they are the bounds.
+    """
     if expected.dtype.names is not None:
         names = [name for name in expected.dtype.names if expected[name].dtype.kind == "f"]
-        own = partial(_of_samples, are_prefixes=are_prefixes)
+        own = partial(_of_samples, are_prefixes=are_prefixes, is_noise=is_noise)
         return ErrorBound(fields={name: own([each[name] for each in samples], expected[name]) for name in names})
     if expected.dtype.kind not in "fc":
         return _EXACT
@@ -375,8 +393,8 @@ def _of_samples(samples: Sequence[np.ndarray], expected: np.ndarray, *, are_pref
             # errors add up, relatively where they multiply.
             relative = np.maximum.accumulate(deviation / np.abs(wanted)) * np.abs(wanted)
             deviation = np.fmin(np.maximum.accumulate(deviation), relative)
-        widest = deviation + float(limits.eps) * np.abs(wanted)
-    error = np.where(np.isfinite(widest), _FACTOR * widest, 0.0) + float(limits.smallest_normal)
+        widest = _FACTOR * (deviation + float(limits.eps) * np.abs(wanted)) if is_noise else deviation
+    error = np.where(np.isfinite(widest), widest, 0.0) + float(limits.smallest_normal)
     overflow = (~np.isfinite(np.stack(samples))).any(axis=0)
     if expected.dtype.kind == "c":
         overflow |= ~np.isfinite(expected)

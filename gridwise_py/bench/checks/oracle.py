@@ -26,7 +26,7 @@ class Oracle:
     own_bound : callable or None
         Takes the same. Returns how much each item may differ from the reference.
     parts : callable
-        Returns the steps of the reference, with another operator in place of its own if one is given.
+        Returns the steps of the reference, with another operator or evaluation in place of its own if one is given.
     sorted_items : callable or None
         Of a group-by. Takes inputs by name; returns where each group begins, and what is combined.
     op : BinOp, UnaryOp or None

@@ -30,7 +30,6 @@ from ...tuning.rows import Shape, Shapes
 from ...tuning.shapes import shapes_for
 from ...types.capabilities import Capabilities, SubgroupMode
 from ...types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype
-from ...types.evaluation import value_of
 from ...types.options import MOST_U32, integer, one_of
 from ...types.program import Flat
 from ..base import Primitive
@@ -266,7 +265,7 @@ class StreamPrimitive(Primitive):
                 given[operand] = known[operand]
                 continue
             names = (*fusion.flat.names, *fusion.values)
-            given[operand] = value_of(fusion.flat, {leaf: known[leaf] for leaf in names}, size)
+            given[operand] = self._value_of(fusion.flat, {leaf: known[leaf] for leaf in names}, size)
         outputs = self._twin(**given)
         if self.size is None:
             return outputs
