@@ -144,6 +144,28 @@ def test_results_are_compared_with_a_reference(squares, x):
         gw.measure(squares["old"], check=items, **arrays)
     with pytest.raises(gw.ArgumentError, match=r"check= returned True; return None where the outputs are right"):
         gw.measure(squares["old"], check=lambda outputs: True, **arrays)
+    two = lambda: (gw.sum(items, device=x.device), gw.asarray(items, x.device))  # noqa: E731
+    for reference, is_right in (((items.sum(), items), True), ((items.sum(), items + 1), False)):
+        assert gw.measure(two, reference=reference, protocol=SHORT).correct == is_right
+
+
+def test_an_error_leaves_what_is_restored_as_it_was(device, x):
+    adding, y = _kernel(device, "y[id.x] + x[id.x]"), gw.asarray(np.ones(x.size, np.float32), device)
+    options = {"protocol": SHORT, "restore": ["y"], "x": x, "y": y}
+    for more, error, problem in (
+        ({"check": lambda outputs: 1 / 0}, ZeroDivisionError, "division"),
+        ({"reference": lambda x: 1 / 0}, ZeroDivisionError, "division"),
+        ({"reference": np.ones(3)}, gw.ArgumentError, r"the reference of y has shape \(3,\)"),
+        ({"reference": "ones"}, gw.ArgumentError, "the reference of y is 'ones', not of numbers"),
+        ({"reference": x, "rtol": -1}, gw.ArgumentError, "rtol=-1 must be a number of 0 or more"),
+        ({"reference": x, "atol": "1"}, gw.ArgumentError, "atol='1' must be a number of 0 or more"),
+        ({"rtol": 0.1}, gw.ArgumentError, "reference=, which is missing"),
+    ):
+        with pytest.raises(error, match=problem):
+            gw.measure(adding, **options, **more)
+        with pytest.raises(error, match=problem):
+            gw.compare_kernels({"a": adding, "b": adding}, **options, **more)
+        assert (y.to_numpy() == 1).all()
 
 
 def test_kernels_that_change_what_they_read_begin_with_the_same_items(device, x):

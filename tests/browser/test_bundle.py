@@ -388,7 +388,7 @@ def test_kernels_of_a_user_are_in_the_page_and_right(device, own_sweeps_of):
         ),
         (
             "3}, right, rtol=1e-6",
-            "3}, rtol=1e-6",
+            "3}",
             "it has no reference=, so a page cannot check its results; give one",
         ),
         ("rtol=1e-6", "restore='y'", "a page puts nothing back between trials"),

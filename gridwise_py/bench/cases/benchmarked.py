@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import math
+import numbers
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -72,6 +74,14 @@ class Benchmark:
             raise ArgumentError(
                 f"a benchmark's work is {given['work']!r:.60}, but must be a gw.Work(items, read_bytes, write_bytes)"
             )
+        for name in ("rtol", "atol"):
+            value = given[name]
+            if value is None:
+                continue
+            if given["reference"] is None:
+                raise ArgumentError(f"{name}= is how far floats may be from reference=, which is missing; give both")
+            if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 0 <= float(value) < math.inf:
+                raise ArgumentError(f"{name}={value!r:.60} must be a number of 0 or more")
         restore = given["restore"]
         object.__setattr__(self, "restore", (restore,) if isinstance(restore, str) else tuple(restore or ()))
 

@@ -298,12 +298,14 @@ def _of_stored(stored: Callable[[np.ndarray], np.ndarray], results: np.ndarray, 
                 continue
             width = np.asarray(own.error) + _STORED_ULPS * float(np.finfo(of.dtype).eps) * np.abs(of.astype(np.float64))
             overflow |= own.may_overflow
+            largest = np.zeros(wanted.shape)
             for moved in (of - width, of + width):
                 changed = results.copy()
                 changed[name or ...] = moved.astype(of.dtype)
                 away = np.abs(stored(changed).astype(np.float64) - wanted)
-                error = np.maximum(error, np.where(np.isfinite(away), away, 0.0))
+                largest = np.maximum(largest, np.where(np.isfinite(away), away, 0.0))
                 overflow |= ~np.isfinite(away) & np.isfinite(wanted)
+            error += largest
         return ErrorBound(error + _STORED_ULPS * float(np.finfo(np.float32).eps) * np.abs(wanted), overflow)
 
 

@@ -64,8 +64,9 @@ def expected_results(subject: Subject, benchmark: Benchmark) -> dict[str, np.nda
     ArgumentError
         If the reference does not fit the outputs.
     """
-    check = OwnCheck(subject, benchmark, lambda call: call(), is_new=True)
-    return check.wanted(_downloaded(subject.outputs))
+    expected = OwnCheck(subject, benchmark, lambda call: call(), is_new=True).expected
+    assert expected is not None, "there is a reference, and commands that are encoded"
+    return expected
 
 
 class Checker:
@@ -174,7 +175,10 @@ class OwnCheck:
                 written |= {key for key, value in benchmark.inputs.items() if isinstance(value, np.ndarray)}
             known = {key: array for key, array in subject.arrays.items() if key not in written}
             self._inputs = {**benchmark.inputs, **_downloaded(known)}
-        self._expected: dict[str, np.ndarray] | None = None
+        #: The right outputs; of what submits by itself after its first result.
+        self.expected: dict[str, np.ndarray] | None = None
+        if self.compares and not ran:
+            self.expected = self.wanted(subject.outputs)
         self._is_first = True
 
     @property
@@ -206,17 +210,17 @@ class OwnCheck:
         return found
 
     def _mismatch(self, got: Mapping[str, np.ndarray]) -> Mismatch | None:
-        if self._expected is None:
-            self._expected = self.wanted(got)
-        for key, right in self._expected.items():
+        if self.expected is None:
+            self.expected = self.wanted(got)
+        for key, right in self.expected.items():
             argument = key if len(got) > 1 else ""
             found = difference(got[key], right, self._benchmark.rtol, self._benchmark.atol, argument)
             if found is not None:
                 return found
         return None
 
-    def wanted(self, got: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Return the right outputs by name, in the shapes of the outputs."""
+    def wanted(self, got: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        """Return the right outputs by name, in the shapes of those that are given, as arrays or Arrays."""
         name, given = self._subject.name, self._benchmark.reference
         if callable(given):
             parameters = inspect.signature(given).parameters
@@ -253,6 +257,8 @@ class OwnCheck:
             if key not in got:
                 raise ArgumentError(f"{name}: the reference has {key!r}, which is none of its outputs {', '.join(got)}")
             right = np.asarray(value)
+            if right.dtype.kind not in "biufcV":
+                raise ArgumentError(f"{name}: the reference of {key or 'the result'} is {value!r:.60}, not of numbers")
             if right.shape != got[key].shape and not right.size == got[key].size == 1:
                 raise ArgumentError(
                     f"{name}: the reference of {key or 'the result'} has shape {right.shape}, but the output has "
@@ -266,6 +272,8 @@ def _named(results: Any) -> dict[str, np.ndarray]:
     """Return results as numpy arrays by name; of a function that submits, what it returned."""
     if isinstance(results, Run):
         results = cast(Run[Any], results).outputs
+    if isinstance(results, tuple):
+        results = dict(enumerate(cast("tuple[Any, ...]", results)))
     if isinstance(results, Mapping):
         return {str(key): _numpy(value) for key, value in cast(Mapping[Any, Any], results).items()}
     if results is None:

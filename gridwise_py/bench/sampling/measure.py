@@ -121,10 +121,15 @@ def measure(
 
 
 def measured(ready: Ready, case: Mapping[str, Any], protocol: SamplingProtocol) -> Measurement:
-    """Measure something that is ready."""
-    watch, found = LoadWatch(), ready.unsampled(case, protocol)
-    if ready.subject.runnable.labels:
-        found = _sampled(found, ready, protocol)
+    """Measure something that is ready; if it fails, what is restored before trials is as it was."""
+    watch = LoadWatch()
+    try:
+        found = ready.unsampled(case, protocol)
+        if ready.subject.runnable.labels:
+            found = _sampled(found, ready, protocol)
+    except BaseException:
+        ready.pristine.put_back()
+        raise
     return replace(found, other_load=watch.share())
 
 

@@ -72,6 +72,7 @@ class Pristine:
 
     def put_back(self) -> None:
         """Restore all of them now."""
-        encoder = self._device.create_command_encoder()
-        self.restore(encoder)
-        self._device.queue.submit([encoder.finish()])
+        if self._copies:
+            encoder = self._device.create_command_encoder()
+            self.restore(encoder)
+            self._device.queue.submit([encoder.finish()])
