@@ -22,7 +22,7 @@ from .primitives.group_by import SortedItems, sorted_items
 from .primitives.reduce import fold
 from .primitives.select import FlatNonzero
 from .primitives.sort import SortPrimitive
-from .runtime.array import OnGpu
+from .runtime.array import OnGpu, check_usable
 from .runtime.chunked_array import Items, parts
 from .runtime.compile_threads import compile_threads
 from .runtime.context import context_of
@@ -89,6 +89,7 @@ __all__ = [  # noqa: RUF022 - by what they are for
     "Items",
     "Lease",
     "OnGpu",
+    "check_usable",
     "parts",
     # a device: what is kept for it, what findings about it hold for, which GPU it is, whether it is lost
     "context_of",

@@ -113,6 +113,11 @@ def test_raw_buffers_are_arguments_as_arrays_are(device, squares, x):
         assert (found.checked, found.correct) == (True, True)
         assert not gw.measure(squares["old"], protocol=SHORT, **arrays).checked
     assert gw.measure(record, protocol=SHORT, restore=["x"], **arrays).protocol["restored"] == ["x"]
+    still = {"x": arrays["x"], "y": device.create_buffer(size=4 * x.size, usage=wgpu.BufferUsage.STORAGE)}
+    with pytest.raises(gw.BufferUsageError, match=r"restore=: the buffer of .* lacks the usage COPY_SRC"):
+        gw.measure(record, protocol=SHORT, restore=["y"], **still)
+    with pytest.raises(gw.ArgumentError, match="reference names 'z', which is none of x, y"):
+        gw.measure(record, protocol=SHORT, reference={"z": items}, **arrays)
     typed = gw.Array(arrays["y"], "f32")
     named = gw.Benchmark(record, arrays, {"y": items * items}, outputs={"y": typed})
     assert gw.measure(named, protocol=SHORT).correct

@@ -63,7 +63,8 @@ def measure(
         See docs/concepts/measuring.md. By default hot; latency for what submits by itself.
     protocol : SamplingProtocol, optional
     restore : iterable of str, optional
-        Arguments that are put back, untimed, before each trial; by default inputs that share memory with an output.
+        Arguments that are put back, untimed, before each trial, and after an error; by default inputs that share memory
+        with an output.
     reference, rtol, atol : optional
         The right outputs and how much floats may differ, as of a `Benchmark`. By default a primitive is compared with
         its reference in numpy; a `Kernel` has none.
@@ -121,15 +122,12 @@ def measure(
 
 
 def measured(ready: Ready, case: Mapping[str, Any], protocol: SamplingProtocol) -> Measurement:
-    """Measure something that is ready; if it fails, what is restored before trials is as it was."""
+    """Measure something that is ready; after an error what is restored before trials is as it was."""
     watch = LoadWatch()
-    try:
+    with ready.pristine:
         found = ready.unsampled(case, protocol)
         if ready.subject.runnable.labels:
             found = _sampled(found, ready, protocol)
-    except BaseException:
-        ready.pristine.put_back()
-        raise
     return replace(found, other_load=watch.share())
 
 
@@ -141,17 +139,18 @@ def measure_rounds(ready: Ready, protocols: Sequence[SamplingProtocol]) -> list[
     list of Measurement
         A single one without samples if the first result is wrong. No more are taken after a wrong result.
     """
-    first = ready.unsampled({}, protocols[0])
-    if first.mismatches or not ready.subject.runnable.labels:
-        return [first]
     found: list[Measurement] = []
-    watch = LoadWatch()
-    for protocol in protocols:
-        settings = {**first.protocol, **protocol.to_dict()}
-        found.append(_sampled(replace(first, protocol=settings), ready, protocol))
-        if found[-1].mismatches:
-            break
-    load = watch.share()
+    with ready.pristine:
+        first = ready.unsampled({}, protocols[0])
+        if first.mismatches or not ready.subject.runnable.labels:
+            return [first]
+        watch = LoadWatch()
+        for protocol in protocols:
+            settings = {**first.protocol, **protocol.to_dict()}
+            found.append(_sampled(replace(first, protocol=settings), ready, protocol))
+            if found[-1].mismatches:
+                break
+        load = watch.share()
     return [replace(m, other_load=load) for m in found]
 
 

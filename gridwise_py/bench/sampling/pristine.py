@@ -8,6 +8,7 @@ import wgpu
 
 from ... import Array
 from ...errors import ArgumentError, OverlapError
+from ...internals import check_usable
 from ..cases.mode import Mode
 from .subjects import Subject
 
@@ -42,7 +43,7 @@ def to_restore(subject: Subject, mode: Mode, restore: Iterable[str] | None) -> t
 
 
 class Pristine:
-    """Copies of arguments on the GPU, to restore them from."""
+    """Copies of arguments on the GPU, to restore them from; an error that leaves it as a context does so."""
 
     def __init__(self, device: wgpu.GPUDevice, arrays: Sequence[Array | wgpu.GPUBuffer]):
         self._device = device
@@ -52,6 +53,8 @@ class Pristine:
         encoder = device.create_command_encoder()
         for given in arrays:
             array = Array(given, "u32") if isinstance(given, wgpu.GPUBuffer) else given
+            for use in ("COPY_SRC", "COPY_DST"):
+                check_usable(array, use, "restore=")
             if not array.nbytes:
                 continue
             # Whole words: copies go by them, and items of 16 bits may begin or end within one. Nobody else writes the
@@ -64,6 +67,13 @@ class Pristine:
             encoder.copy_buffer_to_buffer(array.lease.buffer, begin, copy, 0, size_bytes)
             self._copies.append((copy, array.lease.buffer, begin))
         device.queue.submit([encoder.finish()])
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, *error: object) -> None:
+        if kind is not None:
+            self.put_back()
 
     def restore(self, encoder: wgpu.GPUCommandEncoder) -> None:
         """Record the commands that restore all of them."""

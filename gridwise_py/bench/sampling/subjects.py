@@ -415,10 +415,11 @@ def _named_outputs(benchmark: Benchmark, arrays: Mapping[str, Any]) -> dict[str,
     if isinstance(named, Mapping):
         return dict(named)
     names = (named,) if isinstance(named, str) else tuple(named)
+    where = "reference" if benchmark.outputs is None else "outputs"
     for name in names:
         if name not in arrays:
             raise ArgumentError(
-                f"outputs names {name!r}, which is none of {', '.join(arrays) or 'its inputs'}; in a gw.Benchmark give "
+                f"{where} names {name!r}, which is none of {', '.join(arrays) or 'its inputs'}; in a gw.Benchmark give "
                 f"outputs= as a mapping of names to the Arrays that are written"
             )
     return {name: arrays[name] for name in names}
