@@ -240,6 +240,16 @@ def test_products_and_sums_that_a_gpu_makes_one_operation_of_are_right():
         wanted = dict(zip(primitive.signature.outputs, wanted if isinstance(wanted, tuple) else (wanted,), strict=True))
         assert mismatch(primitive, inputs, {**wanted, "output": got}) is None
         assert mismatch(primitive, inputs, {**wanted, "output": got + N * np.float32(0.5)}).wrong_items == got.size
+    x = RNG.uniform(0, 1, 200_000).astype(np.float32)
+    whole = gw.Map(None, gw.i32(P * 1000.5 + 0.3), capabilities=FULL)
+    got = (wide(x) * 1000.5 + np.float32(0.3)).astype(np.float32).astype(np.int32)
+    assert 0 < (got != whole.reference(p=x)).sum() < 100
+    assert mismatch(whole, {"p": x}, {"output": got}) is None
+    assert mismatch(whole, {"p": x}, {"output": got + 1}).wrong_items > 0.99 * x.size
+    alike = gw.struct(value=P * P - (P + 1.0) * (P - 1.0), index=gw.index)
+    highest = gw.Reduce(None, alike, gw.ArgMax, output=gw.result.index, capabilities=FULL)
+    place = highest.reference(p=p)
+    assert mismatch(highest, {"p": p}, {"output": np.where(place < N // 2, place + 2, place - 2)}) is not None
 
 
 def test_groups_minima_are_exact_also_beside_sums():
