@@ -97,8 +97,9 @@ class SubgroupShape:
 
 
 _LARGE = SubgroupShape()
-# For outputs of fewer items: there are too few large tiles for all multiprocessors.
-_SMALL, _LARGE_ITEMS = SubgroupShape(tile_m=64, tile_n=64, part_m=32, part_n=32), 1 << 22
+# For little workgroup memory, and outputs of fewer items: there are too few large tiles for all multiprocessors.
+_SMALL = SubgroupShape(tile_m=64, tile_n=64, part_m=32, part_n=32)
+_LARGE_ITEMS = 1 << 22
 
 
 def subgroup_shape_for(
@@ -113,16 +114,17 @@ def subgroup_shape_for(
     items : int
         Of the output.
     """
-    shape = _LARGE if items >= _LARGE_ITEMS else _SMALL
     limits = capabilities.limits
-    fits = (
-        SubgroupMatrices("f16", "f32", 16, shape.items_n, 16) in capabilities.subgroup_matrices
-        and capabilities.features.issuperset(shape.FEATURES)
-        and capabilities.subgroup_size == 32
-        and shape.workgroup_size <= limits["max-compute-invocations-per-workgroup"]
-        and shape.storage_bytes <= limits["max-compute-workgroup-storage-size"]
-    )
-    return shape if fits and not MatMulTuning.of(tuning).to_dict() else None
+    able = capabilities.features.issuperset(SubgroupShape.FEATURES) and capabilities.subgroup_size == 32
+    if able and not MatMulTuning.of(tuning).to_dict():
+        for shape in (_LARGE, _SMALL) if items >= _LARGE_ITEMS else (_SMALL,):
+            if (
+                SubgroupMatrices("f16", "f32", 16, shape.items_n, 16) in capabilities.subgroup_matrices
+                and shape.workgroup_size <= limits["max-compute-invocations-per-workgroup"]
+                and shape.storage_bytes <= limits["max-compute-workgroup-storage-size"]
+            ):
+                return shape
+    return None
 
 
 def matmul_shapes_for(capabilities: Capabilities, tuning: MatMulTuning | None = None) -> Shapes[MatMulShape]:

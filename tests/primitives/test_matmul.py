@@ -260,6 +260,8 @@ def test_subgroups_multiply_f16_where_they_can_unless_a_shape_is_given():
         storage = re.findall(r"^var<workgroup> \w+: array<f(\d+), (\d+)>;", shader.text, re.MULTILINE)
         assert sum(int(bits) // 8 * int(items) for bits, items in storage) == shape.storage_bytes
     assert len(found) == 2, "larger tiles for larger products"
+    little = dataclasses.replace(able, limits={**limits, "max-compute-workgroup-storage-size": 16_384})
+    assert subgroup_shape_for(little, None, 1 << 24) == subgroup_shape_for(able, None, 1) in found
     usual = [planned(each) for each in unable]
     usual += [planned(able, "f32"), planned(able, k=0), planned(able, tuning=gw.MatMulTuning(tile_m=32))]
     assert all(each.features == frozenset() for each in usual)
