@@ -119,9 +119,13 @@ class _Rows:
     axis : object
     keepdims : bool
     device : wgpu.GPUDevice or None
+    skips_nan : bool
+        Whether only items count that are not NaN.
     """
 
-    def __init__(self, call: str, x: Any, axis: AxisLike, keepdims: bool, device: wgpu.GPUDevice | None):
+    def __init__(
+        self, call: str, x: Any, axis: AxisLike, keepdims: bool, device: wgpu.GPUDevice | None, skips_nan: bool
+    ):
         made = Call(call, device)
         is_array = isinstance(x, Array)
         made.take("x", x, LEAF_DATATYPES if is_array else STORAGE_DATATYPES, shape="any", computes=True, fuses=False)
@@ -129,6 +133,11 @@ class _Rows:
         if is_array:
             check_not_counted(call, items)
         self.on_gpu: bool = made.on_gpu
+        if skips_nan and self.on_gpu:
+            raise ArgumentError(
+                f"{call}: x is an Array, and how many of its items are not NaN is known to the GPU alone; give "
+                f"x.to_numpy()"
+            )
         if items.dtype.kind == "b":
             raise DatatypeError(f"{call}: x is of bool, which has no differences; give x.astype(np.uint8)")
         axes = axes_of(call, axis, items.ndim)
@@ -138,12 +147,12 @@ class _Rows:
         )
         self.rows: int = prod(items.shape[k] for k in others)
         self.length: int = prod(items.shape[k] for k in axes)
+        if self.rows and not self.length:
+            raise ArgumentError(f"{call}: x has no items along axis={axis!r}, so there is no such number; give some")
         if (*others, *axes) != tuple(range(items.ndim)):
             items = transpose(items, (*others, *axes)) if self.on_gpu else items.transpose(*others, *axes)
         self.device: wgpu.GPUDevice = made.device
         self.dtype: np.dtype[Any] = items.dtype.newbyteorder("=")
-        if self.rows and not self.length:
-            raise ArgumentError(f"{call}: x has no items along axis={axis!r}, so there is no such number; give some")
         self._items = items.reshape(-1) if items.ndim != 1 else items
         self._call = call
 
@@ -239,11 +248,6 @@ def _quantiles(
     one_of(f"{call}: method", method, _METHODS)
     if weights is not None:
         raise ArgumentError(f"{call}: weights= is not here; give numpy's function x.to_numpy() and the weights")
-    rows = _Rows(call, x, axis, keepdims, device)
-    if skips_nan and rows.on_gpu:
-        raise ArgumentError(
-            f"{call}: x is an Array, and how many of its items are not NaN is known to the GPU alone; give x.to_numpy()"
-        )
     asked = argument_array(call, "q", q)
     if asked.dtype.kind not in "biuf":
         raise DatatypeError(f"{call}: q is of {asked.dtype}, but must be numbers from 0 to {most}")
@@ -251,6 +255,7 @@ def _quantiles(
     part = (asked if most == 1 else np.true_divide(asked, most)).reshape(-1)
     if not ((part >= 0) & (part <= 1)).all():
         raise ArgumentError(f"{call}: q={q!r:.60} must lie within 0 to {most}")
+    rows = _Rows(call, x, axis, keepdims, device, skips_nan)
     if method == "linear" and part.dtype.kind != "f":
         method = "lower"  # the least or the greatest item, of its own dtype, as numpy has it
     counts = rows.counts() if skips_nan else None
@@ -260,11 +265,7 @@ def _quantiles(
 
 
 def _median(call: str, x: Any, axis: AxisLike, out: Any, keepdims: bool, device: Any, skips_nan: bool = False) -> Any:
-    rows = _Rows(call, x, axis, keepdims, device)
-    if skips_nan and rows.on_gpu:
-        raise ArgumentError(
-            f"{call}: x is an Array, and how many of its items are not NaN is known to the GPU alone; give x.to_numpy()"
-        )
+    rows = _Rows(call, x, axis, keepdims, device, skips_nan)
     half = np.array([0.5])
     found = _interpolated(rows, "midpoint", half, rows.counts() if skips_nan else None, is_median=True)
     result = found.reshape(rows.shape)

@@ -190,6 +190,19 @@ def test_quantiles_are_numpys_to_the_bit(device, dtype):
             _equal(found, np.nanquantile(rows, q, 1, method=method))
 
 
+def test_quantiles_that_cannot_be_are_refused_before_the_gpu_moves_anything(device, monkeypatch):
+    x = gw.asarray(np.ones((3, 4), np.float32), device)
+    monkeypatch.setattr("gridwise_py.functions.order_statistics.transpose", lambda *_: pytest.fail("it moved items"))
+    for name, q, problem in (
+        ("quantile", 1.5, "must lie within 0 to 1"), ("percentile", [101], "must lie within 0 to 100"),
+        ("quantile", "a", "q is of"), ("nanquantile", 0.5, "known to the GPU alone"),
+    ):  # fmt: skip
+        with pytest.raises(gw.ArgumentError, match=problem):
+            getattr(gw, name)(x, q, 0)
+    with pytest.raises(gw.ArgumentError, match="known to the GPU alone"):
+        gw.nanmedian(x, 0)
+
+
 def test_ranks_of_an_array_are_those_of_numpy(device):
     x = np.arange(1001, dtype=np.float32)
     on_gpu = gw.asarray(x, device)
