@@ -73,6 +73,8 @@ def without_paths(words: Sequence[str]) -> list[str]:
 def run_context(device: wgpu.GPUDevice) -> dict[str, Any]:
     """Return the head of a file of figures: versions, host, time, and the device with its limits."""
     described = capabilities(device).to_dict()
+    if not described["subgroup_matrices"]:
+        del described["subgroup_matrices"]
     # The verdicts known by now, by form of the state words; a primitive tests when it first needs one.
     verdicts = context_of(device).lookback_verdicts
     described["lookback"] = {form: asdict(verdict) for form, verdict in verdicts.items()} or None

@@ -231,6 +231,8 @@ class Device(Record):
     calibration : CalibrationData or None
     repeatability : tuple of Spread
         Empty if it was not learnt.
+    subgroup_matrices : tuple of mapping
+        The `SubgroupMatrices` of its `Capabilities`.
     """
 
     adapter: str
@@ -252,6 +254,7 @@ class Device(Record):
     floors: _Floors | None
     calibration: CalibrationData | None
     repeatability: tuple[Spread, ...] = left_out(())
+    subgroup_matrices: tuple[Mapping[str, str | int], ...] = left_out(())
 
     @property
     def is_cpu(self) -> bool:
