@@ -16,9 +16,10 @@ __all__ = ["Nudging", "inexact_places"]
 
 #: Of steps of f32 that may differ from numpy's: by how many units in the last place. A GPU makes one operation of a
 #: product and a sum; quotients and roots are about as WGSL has them; of functions it allows more than GPUs make of it.
-_ULPS = dict.fromkeys("+-*", 2) | {"/": 4, "sqrt": 4, "//": 4, "%": 4} | dict.fromkeys(
-    ("**", "exp", "log", "sin", "cos", "tanh", "function"), 32
-)  # fmt: skip
+_ULPS = {
+    **dict.fromkeys(("+", "-", "*"), 2), **dict.fromkeys(("/", "sqrt"), 4),
+    **dict.fromkeys(("exp", "log", "sin", "cos", "tanh", "function"), 32),
+}  # fmt: skip
 #: Those whose arguments are not off: a rounding of these is one of the result.
 _ROUNDED = ("+", "-", "*", "/", "sqrt")
 #: Those with an absolute error, as of a result of 1.
