@@ -326,7 +326,7 @@ def test_a_run_with_energy_has_a_column_of_it_everywhere(sensed, tmp_path):
     first, second, cold = (result.energy for result in made.results)
     for energy in (first, second):
         assert (len(energy.windows), energy.reason) == (3, None)
-        assert energy.low_j < energy.joules < energy.high_j
+        assert energy.low_j <= energy.joules <= energy.high_j
     assert cold.joules is None
     assert "caches are emptied" in cold.reason
     assert made.results[0].correct, "it is right after the windows, too"
