@@ -70,7 +70,7 @@ def top_k(
     Returns
     -------
     TopItems
-        ``values`` and ``indices``.
+        ``values`` and ``indices``. Behind those of a counted Array with fewer than k items, 2^32 - 1.
 
     Raises
     ------

@@ -141,6 +141,7 @@ def reduce_by_key(
         Equal keys that are not neighbours make several runs: `sort_pairs` brings them together.
     x : numpy.ndarray, Array or expression
     op : BinOp or str, default Add
+        Integers wrap, unlike those of `sum`: take 8 bytes where sums need them.
     size : int, optional
         The runs that there is room for on the GPU; by default all.
     deterministic : bool, default False
@@ -211,6 +212,7 @@ def segmented_reduce(
         Segment s is ``x[offsets[s]:offsets[s + 1]]``. They do not fall; an Array is of u32 and not checked: others give
         undefined results, within the arrays.
     op : BinOp or str, default Add
+        Integers wrap, as in `reduce_by_key`.
     length : int, optional
         The items of each segment, in place of `offsets`.
     deterministic : bool, default False

@@ -315,7 +315,7 @@ def _warn_of_software(adapter: wgpu.GPUAdapter) -> None:
     name = adapter.info["device"]
     _told_of_software.append(name)
     warn(
-        f"no GPU was found, so that {name} computes on the CPU, where numpy is faster, up to 26 times. If this "
+        f"no GPU was found, so that {name} computes on the CPU, where numpy is faster. If this "
         f"machine has a GPU, install its Vulkan driver (gw.list_adapters() shows what is found). To compute on the CPU "
         f"without this warning, ask for it: GRIDWISE_ADAPTER=cpu, or gw.request_device('cpu')"
     )

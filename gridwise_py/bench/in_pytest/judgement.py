@@ -18,7 +18,7 @@ _IN_PROCESSES = (
     "measure in several processes for both files (pytest -n 5 --dist each, or five times with --gridwise-append), "
     "and then gridwise compare"
 )
-_IN_ROUNDS = "take more rounds for both files: gpu_benchmark(..., rounds=15)"
+_IN_ROUNDS = "take more rounds than now for both files: gpu_benchmark(..., rounds=30)"
 _IN_SAMPLES = "take more samples for both files: gpu_benchmark(..., protocol=gw.SamplingProtocol(timeout_s=1))"
 _THRESHOLD = "give another threshold: gpu_benchmark(..., threshold=...)"
 #: What to do in pytest; the remedies of other causes name no command, or do without it.
