@@ -22,7 +22,7 @@ find        the first item that is not 0: at the front, in the middle, nowhere. 
             finds the least index. PyTorch's argmax of bools finds the first, too.
 both ends   the indices of the smallest and the largest item at once; ``plain`` is one of the two
 nth         the median of u32, of uniform and of normal f32, and of equal items; ``plain`` is our sort, PyTorch's is
-            kthvalue, CuPy's a partition
+            kthvalue, which runs in one workgroup, and its sort; CuPy's a partition
 ranges      all items copied in ranges of 8 to 2^20 items on average, to another order; ``plain`` copies as many bytes
 
 Predictions for an H200 and what was found are in docs/contribute/performance-streams.md.
@@ -382,6 +382,7 @@ def medians(bench: harness.Bench, n: int) -> Iterator[harness.Case]:
                 bench, "torch", call, right,
                 lambda found: found[0].reshape(1),
             ),
+            "torch sort": _peer(bench, "torch", lambda library, data=data: library.array(data()).sort),
             "cupy": _peer(bench, "cupy", call),
         }  # fmt: skip
         yield harness.Case(f"median of {name}", n, sides, "nth", 4 * n)
