@@ -29,8 +29,8 @@ alias Sums = subgroup_matrix_result<f32, {{ items_n }}, 16>;
 // One step.
 var<workgroup> a_tile: array<f16, {{ tile_m * a_row }}>;
 var<workgroup> b_tile: array<f16, {{ tile_k * b_row }}>;
-// 16 rows of some of each subgroup's sums. Few, as an SM of NVIDIA runs one workgroup alone if it takes over 32 KiB.
-//$ set sums_n = 16 // items_n * items_n
+// 16 × 16 of each subgroup's sums at a time. Few, so that large tiles fit 48 KiB, too.
+//$ set sums_n = 16
 //$ set sums_row = sums_n + 4
 var<workgroup> sums: array<f32, {{ 16 * sums_row * (invocations // 32) }}>;
 
