@@ -37,6 +37,7 @@ from ..types.expression_functions import StructExpression
 from ..types.operators import Add, BinOpLike
 from ..types.options import integer
 from .arrays import take, zeros
+from .extremes import extremes
 
 __all__ = [
     "bincount",
@@ -61,7 +62,8 @@ def sums_may_wrap(items: np.ndarray) -> bool:
     """Whether sums of integers of 8 bytes may leave their range."""
     if items.dtype.kind not in "iu" or not items.size:
         return False
-    return max(-int(items.min()), int(items.max())) * items.size > np.iinfo(items.dtype).max
+    least, most = map(int, extremes(items))
+    return max(-least, most) * items.size > np.iinfo(items.dtype).max
 
 
 def two_words(items: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -168,7 +170,7 @@ def _ends(call: str, given: Any, items: np.ndarray | None) -> tuple[Any, Any]:
     """Return where bins begin and end, as numpy has it: in the types that decide the dtype of the edges."""
     if given is None:
         assert items is not None, "of items on the GPU a range is given"
-        low, high = (items.min(), items.max()) if items.size else (0, 1)
+        low, high = extremes(items) if items.size else (0, 1)
         what = f"x has items from {low} to {high}"
         if isinstance(low, np.bool_):  # of which numpy takes the bytes
             low, high = np.uint8(low), np.uint8(high)
@@ -424,7 +426,7 @@ def histogram2d(
 def _checked_indices(call: str, name: str, given: Any, length: int | None) -> np.ndarray:
     """Return indices on the host as u32; raise where they are out of range."""
     indices = index_array(call, name, given)
-    least, most = (int(indices.min()), int(indices.max())) if indices.size else (0, -1)
+    least, most = map(int, extremes(indices)) if indices.size else (0, -1)
     if least < 0 or most >= (_MOST_LENGTH if length is None else length):
         of = "" if length is None else f" for a length of {length}"
         raise BoundsError(f"{call}: {name} has integers from {least} to {most}, which is out of range{of}")

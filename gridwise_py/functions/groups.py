@@ -38,6 +38,7 @@ from ..types.expression_functions import StructExpression, where
 from ..types.operators import Add, BinOp, Max, Min, Multiply
 from ..types.options import integer
 from .bins import of_sums, sums_may_wrap, two_words
+from .extremes import extremes
 from .labels import Labels, labels_of, numbered
 
 __all__ = ["Groups", "group_by"]
@@ -706,7 +707,8 @@ def _summable(items: np.ndarray) -> np.ndarray:
     """Return integers or bools whose sums do not wrap where numpy's do not: of 8 bytes only where they must be."""
     if items.dtype.itemsize == _WIDE or items.dtype.kind == "b" or not items.size:
         return items
-    largest = max(-int(items.min()), int(items.max()))
+    least, most = extremes(items)
+    largest = max(-int(least), int(most))
     bound = 2**32 if items.dtype.kind == "u" else 2**31
     return items if largest * items.size < bound else items.astype(_total(items.dtype))
 
@@ -715,7 +717,7 @@ def _check_bits(name: str, items: np.ndarray, key_bits: int) -> None:
     """Raise where a key has more bits than it is said to have."""
     if not items.size:
         return
-    least, most = int(items.min()), int(items.max())
+    least, most = map(int, extremes(items))
     if least < 0 or most >> key_bits:
         wrong = least if least < 0 else most
         raise ArgumentError(
@@ -733,7 +735,7 @@ def _narrowed(items: np.ndarray, *, alone: bool) -> tuple[np.ndarray, int | None
         return np.where(np.isnan(items), np.nan, items), None  # all NaNs are one group
     if items.dtype.kind not in "iu":
         return items, None
-    least, most = (int(items.min()), int(items.max())) if items.size else (0, 0)
+    least, most = map(int, extremes(items)) if items.size else (0, 0)
     if least >= 0 and most < 1 << 32:
         bits = max(most.bit_length(), 1)
         narrow = items.astype(np.uint32) if items.dtype.itemsize == _WIDE else items

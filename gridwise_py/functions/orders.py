@@ -39,6 +39,7 @@ from ..types.expression import LEAF_DATATYPES, index
 from ..types.operators import Max, Min
 from ..types.options import MOST_U32, integer, one_of
 from .arrays import arange, full, zeros
+from .extremes import extremes
 
 __all__ = [
     "copy_ranges", "flip", "lexsort", "put", "roll", "row_places", "rows_sorted", "transpose", "with_last",
@@ -509,7 +510,7 @@ def _places(call: str, indices: Any, length: int, mode: str | None, device: wgpu
     elif mode == "clip":
         places = np.clip(places, 0, length - 1)
     elif not drops and places.size:
-        _check_range(call, [int(places.min()), int(places.max())], length)
+        _check_range(call, [int(end) for end in extremes(places)], length)
     return asarray(places, device)
 
 

@@ -32,6 +32,7 @@ from ..types.datatype import DATATYPES, ITEM_DATATYPES, VALUE_DATATYPES, Datatyp
 from ..types.expression import Expression
 from ..types.operators import Add, BinOpLike
 from .arrays import full, take
+from .extremes import extremes
 from .rankings import TopItems
 
 __all__ = [
@@ -114,7 +115,7 @@ def _checked_offsets(call: str, offsets: np.ndarray, items: int | None) -> np.nd
         If they fall, or do not lie within the items.
     """
     if offsets.ndim == 1 and offsets.size:
-        least, most = int(offsets.min()), int(offsets.max())
+        least, most = map(int, extremes(offsets))
         if least < 0 or most >= _MOST_OFFSET or (items is not None and most > items):
             has = "fewer than 2^32" if items is None else f"{items}"
             raise ArgumentError(f"{call}: offsets are from {least} to {most}, but there are {has} items")
@@ -557,7 +558,7 @@ def _counted(call: str, counts: np.ndarray, length: int) -> tuple[np.ndarray, in
         raise ArgumentError(f"{call}: repeats has shape {counts.shape}, but must have one dimension")
     if counts.size not in (1, length):
         raise LengthError(f"{call}: x has {length} items, repeats has {counts.size}; give one for each, or one number")
-    least, most = (int(counts.min()), int(counts.max())) if counts.size else (0, 0)
+    least, most = map(int, extremes(counts)) if counts.size else (0, 0)
     if least < 0:
         raise ArgumentError(f"{call}: repeats must be integers of at least 0, not {least}")
     # The sum of uint64 may wrap, but not of numbers that are checked before.

@@ -162,8 +162,9 @@ fn choose_{{ step }}(row_items: u32) -> u32 {
     if (count <= ROOM) { return count; }
     // Where fewer than k are below a limit that k do not exceed, it is the k-th smallest itself.
     let before = share(atomicLoad(&collected_below));
-    if (before < {{ uniform_k }}) {
-      left = {{ k }} - before;
+    let wanted = {{ uniform_k }};
+    if (before < wanted) {
+      left = wanted - before;
       break;
     }
   }

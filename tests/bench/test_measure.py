@@ -401,7 +401,7 @@ def test_a_wrong_result_is_found(timed, device):
     unchecked = gw.measure(Wrong(device), protocol=_protocol(), check=False, input=X)
     assert unchecked.correct
     assert not unchecked.checked
-    assert repr(unchecked).endswith("not checked)")
+    assert "not checked" in repr(unchecked)
 
 
 def test_a_result_that_nothing_is_known_about_is_not_called_right(timed, device):

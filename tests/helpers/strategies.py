@@ -203,7 +203,7 @@ def assert_same(got: np.ndarray, want: np.ndarray, note: str = "") -> None:
     """Fail unless all items have the same bits; a NaN equals any NaN."""
     assert got.dtype == want.dtype, note
     assert got.shape == want.shape, note
-    bits = np.dtype(f"u{got.itemsize}")
+    bits = np.dtype(f"{'V' if got.dtype.kind == 'V' else 'u'}{got.itemsize}")
     same = got.view(bits) == want.view(bits)
     if got.dtype.kind == "f":
         same |= np.isnan(got) & np.isnan(want)

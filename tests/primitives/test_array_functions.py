@@ -9,6 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import gridwise_py as gw
+from gridwise_py.functions import extremes as extremes_module
+from gridwise_py.functions.extremes import extremes
 from gridwise_py.primitives.broadcast_add import BroadcastAdd
 from gridwise_py.primitives.convert import Convert
 from gridwise_py.primitives.fill import Fill
@@ -466,6 +468,22 @@ def test_more_than_a_grid_and_a_binding_hold(device):
     total = BroadcastAdd(device, name, name, name, a_shape=(200, 200), b_shape=(200,), capabilities=caps)
     found = total.execute(a=gw.asarray(rows, device), b=x[3:203]).output
     _same(found.reshape(200, 200), rows + items[3:203])
+
+
+@pytest.mark.parametrize("dtype", ["<u4", ">i8", "f4", "bool", "u1"])
+def test_the_ends_of_items_on_the_host(dtype, monkeypatch):
+    """By blocks and threads, of which the last ones have fewer items."""
+    monkeypatch.setattr(extremes_module, "_LEAST_BYTES", 0)
+    monkeypatch.setattr(extremes_module, "_BLOCK_BYTES", 64)
+    monkeypatch.setattr(extremes_module, "usable_cpus", lambda: 3)
+    rng = np.random.default_rng(7)
+    for n in (1, 8, 9, 500):
+        items = rng.integers(0, 200, n).astype(dtype)
+        for x in (items, items[::-3], np.stack([items, items])):
+            assert extremes(x) == (x.min(), x.max())
+    items = np.ones(500, np.float32)
+    items[400] = np.nan
+    assert np.isnan(extremes(items)).all()
 
 
 @pytest.mark.slow

@@ -151,9 +151,15 @@ assert getenv(b"WAYLAND_DISPLAY") == (None if before is None else before.encode(
 
 def test_a_cpu_that_nobody_asked_for_is_told_once(device, monkeypatch):
     module = sys.modules["gridwise_py.runtime.device"]
-    adapter = gw.request_device().adapter
-    monkeypatch.setitem(adapter.info, "adapter_type", "CPU")
-    monkeypatch.setattr(module, "_adapters", lambda *_: [adapter])
+    info, adapters = dict(gw.request_device().adapter.info), module._adapters
+
+    def one_that_is_a_cpu(*_):
+        """Return a new adapter: of each Dawn makes one device."""
+        adapter = next(each for each in adapters(False) if dict(each.info) == info)
+        monkeypatch.setitem(adapter.info, "adapter_type", "CPU")
+        return [adapter]
+
+    monkeypatch.setattr(module, "_adapters", one_that_is_a_cpu)
     monkeypatch.setattr(module, "_default", [])
     monkeypatch.delenv("GRIDWISE_ADAPTER", raising=False)
     for ask, is_told in (
@@ -161,7 +167,7 @@ def test_a_cpu_that_nobody_asked_for_is_told_once(device, monkeypatch):
         (gw.request_device, True),
         (lambda: gw.request_device("cpu"), False),
         (lambda: gw.request_device(0), False),
-        (lambda: gw.request_device(adapter), False),
+        (lambda: gw.request_device(*one_that_is_a_cpu()), False),
     ):
         monkeypatch.setattr(module, "_told_of_software", [])
         with warnings.catch_warnings(record=True) as told:
