@@ -52,6 +52,17 @@ def _kind(path: Path) -> str:
     return next((words for name, words in TESTS.items() if path.name.startswith(name)), "benchmarks")
 
 
+def _engine(versions: Mapping[str, str]) -> tuple[str, bool]:
+    """Return the engine by its package, and whether it is Dawn."""
+    dawn = versions.get("dawn")
+    return (f"Dawn by wgpudawn {dawn.split()[0]}", True) if dawn else (f"wgpu-py {versions['wgpu']}", False)
+
+
+def _short(driver: str) -> str:
+    """Return the version in Dawn's words of a driver: 'NVIDIA: 580.159.04 580.159.4.0'."""
+    return driver.split(": ")[-1].split()[0]
+
+
 def runs(folder: Path = RESULTS) -> Iterator[Run]:
     """Give what each file with a machine and a day says."""
     for path in sorted(folder.rglob("*.json")):
@@ -60,13 +71,14 @@ def runs(folder: Path = RESULTS) -> Iterator[Run]:
             continue
         kind, device = _kind(path), document.get("device")
         if kind == "suite":
-            wgpu = f"wgpu-py {document['versions']['wgpu']}"
+            engine, is_dawn = _engine(document["versions"])
             counts = {"passed": 0, "failed": 0, "skipped": 0} | document["outcomes"]
             words = ", ".join(f"{count:,} {outcome}" for outcome, count in counts.items())
             for name in dict.fromkeys(document["adapters"]):
                 adapter, backend, driver = name.rsplit(", ", 2)
                 system = document["host"]["system"]
-                yield Run(adapter, driver, f"{wgpu}, {backend}", system, document["time"][:10], kind, words)
+                driver = _short(driver) if is_dawn else driver
+                yield Run(adapter, driver, f"{engine}, {backend}", system, document["time"][:10], kind, words)
         elif document.get("schema") and "bundle_sha256" in document:
             page = gw.read_results(path)
             about, context = page.device, page.context
@@ -74,9 +86,8 @@ def runs(folder: Path = RESULTS) -> Iterator[Run]:
             yield Run(about.adapter, about.driver, about.backend, system, context.time[:10], kind, "")
         elif isinstance(device, dict) and "adapter" in device and "versions" in document.get("context", {}):
             context = document["context"]
-            dawn = context["versions"].get("dawn")
-            engine = f"Dawn by wgpudawn {dawn.split()[0]}" if dawn else f"wgpu-py {context['versions']['wgpu']}"
-            driver = device["driver"].removeprefix(f"{device.get('vendor')}: ").split()[0] if dawn else device["driver"]
+            engine, is_dawn = _engine(context["versions"])
+            driver = _short(device["driver"]) if is_dawn else device["driver"]
             about = (device["adapter"], driver, f"{engine}, {device['backend']}", context["host"]["system"])
             yield Run(*about, context["time"][:10], kind, "")
 

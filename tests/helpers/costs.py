@@ -21,6 +21,7 @@ from wgpu.backends.wgpu_native import GPUDevice
 
 import gridwise_py as gw
 from gridwise_py.bench.results.context import host_context
+from gridwise_py.internals import engine_description
 
 #: A file with a larger share of the core-seconds is named.
 SHARE = 0.03
@@ -121,8 +122,12 @@ class Costs:
 
     def _summary(self, stats: dict[str, list[pytest.TestReport]], config: pytest.Config) -> dict[str, object]:
         reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in stats.get("skipped", ()))
-        return host_context() | {
-            "adapters": [f"{adapter.name}, {adapter.backend}, {adapter.driver}" for adapter in gw.list_adapters()],
+        context, adapters = host_context(), gw.list_adapters()
+        if adapters:
+            engine = engine_description(gw.default_device())
+            context["versions"][engine.name] = engine.version
+        return context | {
+            "adapters": [f"{adapter.name}, {adapter.backend}, {adapter.driver}" for adapter in adapters],
             "tests": config.option.markexpr,
             "workers": getattr(config.option, "numprocesses", None) or 1,
             "wall_s": round(time.monotonic() - self._begin_s, 1),
