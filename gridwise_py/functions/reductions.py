@@ -40,6 +40,7 @@ from ..types.datatype import (
 from ..types.expression import Expression
 from ..types.operators import Add, BinOp, BinOpLike, Max, Min, Multiply, as_binop
 from ..types.program import Flat
+from ..warn import warn
 from .signatures import AxisLike, ExtremeCall, ReduceCall, SumCall, typed_as
 from .windowed import one_result
 
@@ -68,7 +69,14 @@ class Results:
     def datatype(self, items: Datatype, out: Any) -> Datatype:
         """Return it, for items of a datatype and what the caller gave as ``out=``."""
         if self.asked is not None:
-            return as_datatype(self.asked, ITEM_DATATYPES)
+            found = as_datatype(self.asked, ITEM_DATATYPES)
+            if self.widens and isinstance(self.asked, str) and self.asked in ("i8", "u8"):
+                wide = np.dtype(self.asked)
+                warn(
+                    f"dtype={self.asked!r} is {found.dtype} here, as names count bits, and {wide} in numpy; give "
+                    f"np.{wide}, or np.{found.dtype} to have {found.dtype} without this warning"
+                )
+            return found
         dtype = getattr(out, "dtype", None)
         if self.takes_out and isinstance(dtype, np.dtype) and _combines_in(items.dtype, dtype):
             native = dtype.newbyteorder("=")

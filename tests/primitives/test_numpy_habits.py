@@ -433,3 +433,13 @@ def test_positions_are_numpys():
             for function in (getattr(gw, name), getattr(np, name))
         )
         assert ours == theirs, name
+
+
+@pytest.mark.parametrize("name", ["sum", "cumprod"])
+def test_a_name_of_a_dtype_that_numpy_reads_otherwise_is_told(device, name):
+    function = getattr(gw, name)
+    with pytest.warns(gw.GridwiseWarning, match=r"'u8' is uint8 here.*np\.uint64") as told:
+        assert function(U, dtype="u8", device=device).dtype == np.uint8
+    assert told[0].filename == __file__
+    for dtype in (np.uint8, "u32", "uint8"):
+        function(U, dtype=dtype, device=device)
