@@ -338,8 +338,9 @@ def take(
         indices = indices.astype(np.uint32)
     axis = None if axis is None else one_axis(call, axis, items.ndim)
     source = asarray(items, device)
-    if mode == "raise" and isinstance(indices, Array) and indices.size:
-        indices = _checked_indices(call, source, indices, axis)
+    if mode == "raise" and isinstance(indices, Array):
+        indices = indices if indices.count is None else indices.trim()  # what checks them waits anyway
+        indices = _checked_indices(call, source, indices, axis) if indices.size else indices
     shape = indices.shape if axis is None else (*source.shape[:axis], *indices.shape, *source.shape[axis + 1 :])
     direct = _written_directly(call, out, shape, source.datatype, device if on_gpu else None, "back")
     result = taken(call, source, indices, axis, mode, direct)

@@ -12,6 +12,8 @@ from ..errors import BoundsError, DatatypeError
 from ..runtime.array import OPERATIONS, Array, asarray, host_array, new_array
 from ..runtime.context import context_of
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, Datatype, as_datatype, value_words
+from ..types.expression import gather, u32
+from ..types.expression_functions import where
 from .convert import Convert
 from .fill import Fill
 from .function_arguments import check_not_counted, kept_primitive
@@ -19,6 +21,9 @@ from .fused_calls import evaluated
 from .take import Take
 
 __all__ = ["converted", "fill", "taken"]
+
+#: What expressions read and give as it is.
+_IN_EXPRESSIONS = frozenset({"u32", "i32", "f32"})
 
 
 def _words_of(array: Array) -> Array:
@@ -98,6 +103,9 @@ def taken(
     chosen = _indices(call, indices, length, mode, source.device)
     if length == 0 and chosen.size:
         raise BoundsError(f"{call}: nothing can be taken from a dimension of length 0 of shape {source.shape}")
+    is_flat = viewed.ndim == 1 and output is None
+    if chosen.count is not None and is_flat and {viewed.datatype.name, chosen.datatype.name} <= _IN_EXPRESSIONS:
+        return _taken_so_many(viewed, chosen, length, mode)
     shape = (*before, *chosen.shape, *after)
     primitive = kept_primitive(
         Take, source.device, source.datatype.name, chosen.datatype.name, outer=prod(before),
@@ -105,6 +113,15 @@ def taken(
     )  # fmt: skip
     result = primitive.run_once(input=viewed, indices=chosen, output=output)["output"]
     return result.viewed_as(shape) if output is None else output
+
+
+def _taken_so_many(source: Array, indices: Array, length: int, mode: str | None) -> Array:
+    """Return the items that so many indices choose as only the GPU knows: an expression brings their count along."""
+    at: Any = indices.as_expression()
+    if mode != "clip":  # modulo the length, from the end if negative
+        forward = u32(at) % length
+        at = where(at < 0, length - 1 - u32(-1 - at) % length, forward) if at.type == "i32" else forward
+    return evaluated(gather(source, at), source.device, None, None)
 
 
 def _indices(call: str, indices: Any, length: int, mode: str | None, device: wgpu.GPUDevice) -> Array:

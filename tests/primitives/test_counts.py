@@ -246,6 +246,30 @@ def test_one_shot_functions_take_counted_arrays(device, counted):
     np.testing.assert_array_equal(result.to_numpy(), np.sort(x))
 
 
+@pytest.mark.parametrize("dtype", ["u32", "i32"])
+@pytest.mark.parametrize("mode", [None, "wrap", "clip", "raise"])
+def test_so_many_indices_take_so_many_items(device, dtype, mode):
+    values = np.arange(1, 11, dtype=np.float32)
+    x, last = gw.asarray(values, device), -1 if dtype == "i32" else 2**32 - 1
+    low = [-1, -10, -11, -25, -(2**31)] if dtype == "i32" else []
+    for wanted in ([0, 3, 9], [], [12, 25, 3, 2**31 - 1, last, *low]):
+        chosen = np.array(wanted, np.int64)
+        room = gw.asarray(np.append(chosen, [7, 7]).astype(gw.DATATYPES[dtype].dtype), device)
+        indices = room.counted_by(number(chosen.size, device))
+        if mode == "raise" and chosen.size > 3:
+            with pytest.raises(gw.BoundsError):
+                gw.take(x, indices, mode=mode)
+            continue
+        found = gw.take(x, indices, mode=mode)
+        assert mode == "raise" or found.count is indices.count
+        assert_same(found.to_numpy(), np.take(values, chosen, mode=mode if mode == "clip" else "wrap"))
+        assert mode is not None or gw.sum(x[indices]).item() == found.to_numpy().sum()
+    rows = gw.asarray(values.reshape(5, 2), device)
+    for refused in (lambda: gw.take(rows, indices, 0), lambda: gw.take(x.astype("f16"), indices)):
+        with pytest.raises(gw.ArgumentError, match=r"indices\.trim\(\)"):
+            refused()
+
+
 def test_the_first_items_of_a_counted_array(device, counted):
     for k in (0, 5, 321, 400, 2000):
         first = counted[:k]
