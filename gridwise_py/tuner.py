@@ -64,11 +64,18 @@ class Subject(NamedTuple):
         Of its constructor, besides those of `Primitive.at_size`.
     axes : mapping
         What `Primitive.at_size` takes.
+    is_native : bool
+        Whether only devices whose subgroups kernels can use have it.
     """
 
     kind: type[Primitive]
     options: Mapping[str, Any] = {}
     axes: Mapping[str, Any] = {}
+    is_native: bool = False
+
+    def runs_on(self, capabilities: Capabilities) -> bool:
+        """Return whether a device has the kernel."""
+        return not self.is_native or capabilities.subgroup_mode(None).kind == "native"
 
 
 #: By the names of `tuning.model.KERNELS`.
@@ -80,7 +87,7 @@ SUBJECTS: Mapping[str, Subject] = {
     "search": Subject(Search),
     "transpose": Subject(Transpose),
     "merge": Subject(Merge, {"dtype": "f32"}),
-    "merge_network": Subject(Merge),
+    "merge_network": Subject(Merge, is_native=True),
     "top_k": Subject(TopK),
     "by_key": Subject(ReduceByKey, {"strategy": "lookback"}),
     "segmented": Subject(SegmentedScan, {"strategy": "lookback"}),
@@ -114,6 +121,8 @@ Key = TypeVar("Key", bound=Hashable)
 def make_for(kernel: str, device: wgpu.GPUDevice, plain: Capabilities, fields: Fields, n: int) -> Primitive:
     """Return the primitive to measure a kernel with at `n` items (of a product: of its output), in one shape."""
     subject = SUBJECTS[kernel]
+    if not subject.runs_on(plain):
+        raise ArgumentError(f"the kernel {kernel!r} needs subgroups, which this device does not offer to kernels")
     make = cast(Callable[..., Primitive], subject.kind)
     options = {**_at_size(kernel, n)[0], **subject.options}
     return make(device, tuning=KERNELS[kernel].family.from_dict(fields), capabilities=plain, **options)
@@ -204,7 +213,8 @@ def tune_first(context: DeviceContext, kind: type) -> None:
     kind : type
         The primitive's class.
     """
-    names = [name for name, subject in SUBJECTS.items() if issubclass(kind, subject.kind)]
+    can_run = context.capabilities
+    names = [name for name, each in SUBJECTS.items() if issubclass(kind, each.kind) and each.runs_on(can_run)]
     tried = context.cached("kernels tuned", set[str])
     if tried.issuperset(names) or not _tuning.acquire(blocking=False):
         return  # also the primitives that the tuning makes

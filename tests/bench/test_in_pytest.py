@@ -175,6 +175,7 @@ def test_benchmark(gpu_benchmark):
 """
 
 
+@pytest.mark.needs("timestamp-query")
 def test_every_kind_of_subject_is_timed_checked_and_in_the_file(run, pytester, device):
     result = run(SUBJECTS, "--gridwise-json", "new.json")
     result.assert_outcomes(passed=8)

@@ -411,6 +411,7 @@ def test_a_benchmark_that_cannot_be_measured_says_why(measure, made, message):
     assert "\n" not in found.error
 
 
+@pytest.mark.needs("timestamp-query")
 def test_what_ab_calls_is_the_same(write, device):
     workloads = [load_benchmarks(write(text, f"{kind}.py"))["f"] for kind, text in KINDS.items()]
     for workload in workloads:
@@ -425,6 +426,7 @@ def test_what_ab_calls_is_the_same(write, device):
     assert OwnRun(device, spoiled, 1000, "hot", {}, 0, check=False).wrong is None
 
 
+@pytest.mark.needs("timestamp-query")
 def test_ab_puts_back_what_a_run_overwrites(write, device):
     text = """
 @gw.benchmarked(n=[100])
@@ -466,6 +468,7 @@ def example(tmp_path, monkeypatch):
     sys.path[:] = [folder for folder in sys.path if folder != str(tmp_path)]
 
 
+@pytest.mark.needs("timestamp-query")
 def test_a_file_with_three_kernels(device, example, monkeypatch):
     measure_here(monkeypatch, device)
     words = ["-a", "n=64", "-a", "groups=4", "-a", "values=uniform", *SHORT]

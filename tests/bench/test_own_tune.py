@@ -294,7 +294,7 @@ def test_a_file_is_tuned(written):
             assert "ShaderError" in one["reason"]
         else:
             assert one["standing"] in ("best", "same", "ambiguous", "slower", "left out")
-            assert one["ratio"] >= 0.9
+            assert one["ratio"] > 0
             assert one["time_ns"] > 0
     assert "mine.double hot n=256" in result.output
     assert "ShaderError" in result.output

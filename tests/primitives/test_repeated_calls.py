@@ -186,6 +186,7 @@ def test_it_runs_where_its_arrays_are(device, fresh_device):
         assert found.item() == x.sum()
 
 
+@pytest.mark.needs("timestamp-query")
 def test_batches_captures_and_profiles_see_the_same(device, calls):
     items = _items("u4")
     x = gw.asarray(items, device)

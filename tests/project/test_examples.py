@@ -138,6 +138,7 @@ LINES = {
 }
 
 
+@pytest.mark.needs("timestamp-query")  # which it shows
 def test_readme_runs(device, capsys):
     """As one program; the fixture skips where there is no adapter."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")

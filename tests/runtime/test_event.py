@@ -367,6 +367,7 @@ def test_without_a_device_it_takes_the_one_in_use(timed, device, monkeypatch):
 
 
 def test_synchronize_without_a_device_waits_for_all(device, fresh_device, monkeypatch):
+    gw.zeros(1, "u32", fresh_device)  # so that the library knows it
     waited = []
     monkeypatch.setattr(event_module, "wait_idle", waited.append)
     gw.synchronize()

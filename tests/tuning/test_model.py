@@ -153,6 +153,7 @@ def test_workgroups_at_once_are_counted_by_their_times(places):
     assert most_at_once(lambda workgroups: None) is None
 
 
+@pytest.mark.needs("timestamp-query")
 def test_facts_are_measured(device):
     """On a CPU other work may hide some of them: those are left out."""
     found = measure_facts(device)
