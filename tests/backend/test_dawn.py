@@ -1,6 +1,8 @@
 """The engine Dawn, beside wgpu in one process: on SwiftShader's Vulkan here, since Dawn refuses old lavapipes."""
 
 import importlib.util
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ import gridwise_py as gw
 from gridwise_py.backend import queues
 from gridwise_py.backend.queues import queue_is_idle, wait_idle, wait_method
 from gridwise_py.runtime.device import device_key, engine_description
+from helpers.paths import with_helpers
 
 N = 5000
 BROKEN = """
@@ -167,3 +170,46 @@ def test_findings_and_files_name_the_engine(wgpu_device, dawn):
     context = pytest.importorskip("gridwise_py.bench.results.context").run_context(dawn)
     assert context["context"]["versions"]["dawn"] == ours["dawn"]
     assert context["context"]["settings"]["dawn.timestamp_quantization"] is False
+
+
+#: Run apart: what Dawn offers is decided when it is loaded.
+PRODUCTS = """
+import wgpudawn
+import gridwise_py as gw
+from gridwise_py.backend import dawn
+from gridwise_py.planning.shaders import prologue
+from helpers.cases import MATRICES
+
+dawn.prepare()
+adapter = wgpudawn.gpu.request_adapter_sync()
+assert adapter.info["backend_type"] == "Null"
+device = adapter.request_device_sync(
+    required_features=["shader-f16", "subgroups", "chromium-experimental-subgroup-matrix"]
+)
+found = set()
+for m, n, k in ((512, 512, 512), (512, 512, 520), (500, 300, 77), (4096, 4096, 4096), (1, 8, 3)):
+    product = gw.MatMul(None, "f16", m=m, n=n, k=k, capabilities=MATRICES)
+    plan = product.plan(gw.Layout.separate({"a": 2, "b": 2, "output": 2}, a=m * k, b=k * n, output=m * n))
+    for shader in plan.shaders.values():
+        if "subgroupMatrixLoad" in shader.text:
+            device.create_shader_module(code=prologue("tint", shader.text) + shader.text)
+            found.add(shader.text)
+assert len(found) > 2, len(found)
+broken = found.pop().replace("subgroupMatrixLoad<Left>(&a_tile", "subgroupMatrixLoad<Left>(&sums")
+try:
+    device.create_shader_module(code=prologue("tint", broken) + broken)
+except wgpudawn.GPUValidationError:
+    pass
+else:
+    raise AssertionError("a matrix of f16 was loaded from an array of f32")
+"""
+
+
+def test_tint_takes_products_by_matrices(require):
+    """By Dawn's backend without a GPU, which has every feature and computes nothing."""
+    require("Dawn")
+    done = subprocess.run(
+        [sys.executable, "-c", PRODUCTS], env={**with_helpers(), "WGPU_BACKEND_TYPE": "Null"},
+        capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr

@@ -53,6 +53,7 @@ OF_MACHINE: dict[str, Check] = {
     "the repository": lambda: (ROOT / "scripts").exists() and (ROOT / "CHANGELOG.md").exists(),
     "lavapipe": lambda: any("llvmpipe" in adapter.name for adapter in gw.list_adapters()),
     # Dawn refuses Mesa 22.3's lavapipe.
+    "Dawn": lambda: importlib.util.find_spec("wgpudawn") is not None,
     "an adapter of Dawn": lambda: bool(importlib.util.find_spec("wgpudawn") and gw.list_adapters(engine="dawn")),
 }
 #: Of the device that tests share.
