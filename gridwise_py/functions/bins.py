@@ -31,13 +31,13 @@ from ..primitives.repeated_calls import one_shot
 from ..primitives.vector_add import VectorAdd
 from ..runtime.array import Array, asarray, is_python
 from ..runtime.context import context_of
+from ..runtime.host_items import cast_items, extremes
 from ..types.datatype import STORAGE_DATATYPES, Datatype
 from ..types.expression import f32
 from ..types.expression_functions import StructExpression
 from ..types.operators import Add, BinOpLike
 from ..types.options import integer
 from .arrays import take, zeros
-from .extremes import extremes
 
 __all__ = [
     "bincount",
@@ -430,7 +430,7 @@ def _checked_indices(call: str, name: str, given: Any, length: int | None) -> np
     if least < 0 or most >= (_MOST_LENGTH if length is None else length):
         of = "" if length is None else f" for a length of {length}"
         raise BoundsError(f"{call}: {name} has integers from {least} to {most}, which is out of range{of}")
-    return indices.astype(np.uint32)
+    return cast_items(indices, np.uint32)
 
 
 def _no_mask(call: str, indices: Any) -> Any:

@@ -32,13 +32,13 @@ from ..primitives.fusion import EXPRESSIONS, flat_of
 from ..primitives.group_spec import AGGREGATES, Count, group_spec, is_aggregate_name, parsed_aggregate
 from ..primitives.repeated_calls import one_shot
 from ..runtime.array import Array, asarray
+from ..runtime.host_items import cast_items, extremes
 from ..types.datatype import STORAGE_DATATYPES
 from ..types.expression import LEAF_DATATYPES, Expression, as_node, index
 from ..types.expression_functions import StructExpression, where
 from ..types.operators import Add, BinOp, Max, Min, Multiply
 from ..types.options import integer
 from .bins import of_sums, sums_may_wrap, two_words
-from .extremes import extremes
 from .labels import Labels, labels_of, numbered
 
 __all__ = ["Groups", "group_by"]
@@ -590,7 +590,7 @@ class _Call:
             yield from self._mean(name, items, present)
         elif how in (Add, Multiply) and dtype.kind in "biu":
             self._finish[name] = _as_dtype(_total(dtype))
-            yield self._plain(name, _summable(items) if how == Add else items.astype(_total(dtype)), how)
+            yield self._plain(name, _summable(items) if how == Add else cast_items(items, _total(dtype)), how)
         elif present is not None and isinstance(how, BinOp):
             least = how in (Min, Max)
             otherwise = (np.inf if how == Min else -np.inf) if least else how.identity_for(STORAGE_DATATYPES["f64"])
@@ -710,7 +710,7 @@ def _summable(items: np.ndarray) -> np.ndarray:
     least, most = extremes(items)
     largest = max(-int(least), int(most))
     bound = 2**32 if items.dtype.kind == "u" else 2**31
-    return items if largest * items.size < bound else items.astype(_total(items.dtype))
+    return items if largest * items.size < bound else cast_items(items, _total(items.dtype))
 
 
 def _check_bits(name: str, items: np.ndarray, key_bits: int) -> None:
@@ -738,8 +738,8 @@ def _narrowed(items: np.ndarray, *, alone: bool) -> tuple[np.ndarray, int | None
     least, most = map(int, extremes(items)) if items.size else (0, 0)
     if least >= 0 and most < 1 << 32:
         bits = max(most.bit_length(), 1)
-        narrow = items.astype(np.uint32) if items.dtype.itemsize == _WIDE else items
+        narrow = cast_items(items, np.uint32) if items.dtype.itemsize == _WIDE else items
         return narrow, -(-bits // 8) * 8 if alone else bits
     if items.dtype.itemsize == _WIDE and least >= -(1 << 31) and most < 1 << 31:
-        items = items.astype(np.int32)
+        items = cast_items(items, np.int32)
     return items, None

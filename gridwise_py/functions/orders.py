@@ -33,13 +33,13 @@ from ..primitives.reorder import Reorder
 from ..primitives.repeated_calls import one_shot
 from ..runtime.array import Array, asarray, is_python
 from ..runtime.chunked_array import ChunkedArray, Items
+from ..runtime.host_items import extremes
 from ..types import expression_functions
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype
 from ..types.expression import LEAF_DATATYPES, index
 from ..types.operators import Max, Min
 from ..types.options import MOST_U32, integer, one_of
 from .arrays import arange, full, zeros
-from .extremes import extremes
 
 __all__ = [
     "copy_ranges", "flip", "lexsort", "put", "roll", "row_places", "rows_sorted", "transpose", "with_last",

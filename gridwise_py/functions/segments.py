@@ -28,11 +28,11 @@ from ..primitives.scan import ScanKind
 from ..primitives.top_k import SEGMENT_MOST, TopKMode
 from ..runtime.array import Array, asarray, empty
 from ..runtime.chunked_array import Items
+from ..runtime.host_items import cast_items, extremes
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, VALUE_DATATYPES, Datatype
 from ..types.expression import Expression
 from ..types.operators import Add, BinOpLike
 from .arrays import full, take
-from .extremes import extremes
 from .rankings import TopItems
 
 __all__ = [
@@ -88,12 +88,12 @@ class _Call(Call):
                 return self.take_expression(name, items)
             if isinstance(items, np.ndarray):
                 self._dtypes[name] = items.dtype.newbyteorder("=")
-                items = items.astype(_WIDENED[items.dtype.kind])
+                items = cast_items(items, np.dtype(_WIDENED[items.dtype.kind]))
         return self.hold(name, items, value, known)
 
     def narrowed(self, name: str, items: Any) -> Any:
         """Return a result in numpy in the dtype that an argument had before it was made wider."""
-        return items if self.on_gpu or name not in self._dtypes else items.astype(self._dtypes[name])
+        return items if self.on_gpu or name not in self._dtypes else cast_items(items, self._dtypes[name])
 
     def take_offsets(self, offsets: Any, items: int | None) -> int:
         """Take offsets; return the number of segments."""
@@ -126,7 +126,7 @@ def _checked_offsets(call: str, offsets: np.ndarray, items: int | None) -> np.nd
                 f"{call}: offsets[{k + 1}]={offsets[k + 1]} is below offsets[{k}]={offsets[k]}; segments follow one "
                 f"another, so offsets must not fall"
             )
-    return offsets.astype(np.uint32)
+    return cast_items(offsets, np.uint32)
 
 
 @one_shot(REMEDIES)
@@ -566,7 +566,7 @@ def _counted(call: str, counts: np.ndarray, length: int) -> tuple[np.ndarray, in
     total *= length if counts.size == 1 else 1
     if total >= _MOST_OFFSET:
         raise ArgumentError(f"{call}: repeats make {total} items or more, but fewer than 2^32 are made at once")
-    return counts.astype(np.uint32).reshape(-1), total
+    return cast_items(counts, np.uint32).reshape(-1), total
 
 
 def _repeated_along(

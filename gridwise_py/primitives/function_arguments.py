@@ -24,6 +24,7 @@ from ..runtime.array import (
 from ..runtime.chunked_array import ChunkedArray, Items
 from ..runtime.context import check_device, context_of
 from ..runtime.device import default_device
+from ..runtime.host_items import cast_items
 from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype, value_words
 from ..types.options import MOST_U32, integer
 from ..types.program import Flat
@@ -697,4 +698,4 @@ class Call:
         if self.on_gpu:
             return output
         items = output.to_numpy()
-        return items if dtype is None else items.astype(dtype, copy=False)
+        return items if dtype is None or items.dtype == dtype else cast_items(items, dtype)

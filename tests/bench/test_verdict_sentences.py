@@ -86,7 +86,8 @@ class Facts:
 
 
 def near(text, value):
-    return float(text) == pytest.approx(value, rel=0.05 if "e" in text or value > 1000 or value < 0.01 else 1e-4)
+    is_rough = "e" in text or value > 1000 or value < 0.01
+    return float(text) == pytest.approx(value, rel=0.05 if is_rough else 1e-4, abs=0 if is_rough else 5.1e-5)
 
 
 # ---- what each part of a sentence claims

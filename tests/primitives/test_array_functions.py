@@ -9,12 +9,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import gridwise_py as gw
-from gridwise_py.functions import extremes as extremes_module
-from gridwise_py.functions.extremes import extremes
 from gridwise_py.primitives.broadcast_add import BroadcastAdd
 from gridwise_py.primitives.convert import Convert
 from gridwise_py.primitives.fill import Fill
 from gridwise_py.primitives.take import Take
+from gridwise_py.runtime import host_items
+from gridwise_py.runtime.host_items import cast_items, extremes
 from helpers.strategies import quick_first
 
 NAMES = list(gw.STORAGE_DATATYPES)
@@ -471,16 +471,20 @@ def test_more_than_a_grid_and_a_binding_hold(device):
 
 
 @pytest.mark.parametrize("dtype", ["<u4", ">i8", "f4", "bool", "u1"])
-def test_the_ends_of_items_on_the_host(dtype, monkeypatch):
+def test_many_items_on_the_host(dtype, monkeypatch):
     """By blocks and threads, of which the last ones have fewer items."""
-    monkeypatch.setattr(extremes_module, "_LEAST_BYTES", 0)
-    monkeypatch.setattr(extremes_module, "_BLOCK_BYTES", 64)
-    monkeypatch.setattr(extremes_module, "usable_cpus", lambda: 3)
+    monkeypatch.setattr(host_items, "_LEAST_BYTES", 0)
+    monkeypatch.setattr(host_items, "_BLOCK_BYTES", 64)
+    monkeypatch.setattr(host_items, "usable_cpus", lambda: 3)
     rng = np.random.default_rng(7)
     for n in (1, 8, 9, 500):
         items = rng.integers(0, 200, n).astype(dtype)
         for x in (items, items[::-3], np.stack([items, items])):
             assert extremes(x) == (x.min(), x.max())
+            for other in (np.int64, np.uint16, np.float32, x.dtype):
+                found, want = cast_items(x, other), x.astype(other)
+                assert found.dtype == want.dtype
+                np.testing.assert_array_equal(found, want)
     items = np.ones(500, np.float32)
     items[400] = np.nan
     assert np.isnan(extremes(items)).all()

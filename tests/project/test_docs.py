@@ -362,11 +362,16 @@ def _anchors(page):
 
 
 def test_links_lead_to_files_and_headings():
+    made = {
+        ROOT / line for line in (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines() if line.endswith(".md")
+    }
     for page in PAGES:
         for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
             if not re.match(r"[a-z]+:", link):
                 path, _, anchor = link.partition("#")
                 target = page.parent / path if path else page
+                if target.resolve() in made:  # by the build
+                    continue
                 assert target.exists(), (page.name, link)
                 assert not anchor or anchor in _anchors(target), (page.name, link)
 
