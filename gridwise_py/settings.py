@@ -56,7 +56,7 @@ VARIABLES: dict[str, str] = {
     "GRIDWISE_SHADER_CHECKS": "when a pipeline is first needed",
     "GRIDWISE_SCAN_STRATEGY": "when a `Scan` is first bound",
     "GRIDWISE_TUNING": "when a device is first used",
-    "GRIDWISE_COPY_THREADS": "when a device is first used",
+    "GRIDWISE_COPY_THREADS": "when a device is first used, and at conversions",
     "GRIDWISE_CACHE_DIR": "when they are looked up",
     "GRIDWISE_DASK_CPU": "when a worker of a Dask cluster starts",
     "GRIDWISE_FLEET_DIR": "when a device of a fleet is measured",
@@ -142,7 +142,7 @@ def tunes_itself() -> bool:
 
 
 def copy_threads() -> int | None:
-    """``GRIDWISE_COPY_THREADS``: how many threads copy to and from staging memory; read when a device is first used."""
+    """``GRIDWISE_COPY_THREADS``: how many threads copy or convert host memory; None by default."""
     text = _text("GRIDWISE_COPY_THREADS")
     if text is None:
         return None

@@ -38,6 +38,7 @@ from ..runtime.array import Array, asarray, checked_shape, default_float, empty,
 from ..runtime.chunked_array import ChunkedArray, Items
 from ..runtime.context import context_of
 from ..runtime.device import default_device
+from ..runtime.host_items import cast_items
 from ..types.datatype import (
     COMPLEX,
     ITEM_DATATYPES,
@@ -465,7 +466,7 @@ def searchsorted(
     made.arrays = {"sorted": keys, "queries": queries, **indices}
     made.on_gpu |= isinstance(sorter, Items)
     found = made.results(kept_primitive(Search, device, datatype.name, side=side, sorter=sorter is not None))["output"]
-    return found if made.on_gpu else numpy_result(found.astype(np.intp, copy=False))
+    return found if made.on_gpu else numpy_result(cast_items(found, np.intp))
 
 
 def _between_the_same(queries: np.ndarray, keys: np.dtype, side: SearchSide) -> np.ndarray:

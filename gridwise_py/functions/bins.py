@@ -423,14 +423,14 @@ def histogram2d(
     return hist, x_edges, y_edges
 
 
-def _checked_indices(call: str, name: str, given: Any, length: int | None) -> np.ndarray:
-    """Return indices on the host as u32; raise where they are out of range."""
+def _checked_indices(call: str, name: str, given: Any, length: int | None) -> tuple[np.ndarray, int]:
+    """Return indices on the host as u32, and the largest, -1 of none; raise where they are out of range."""
     indices = index_array(call, name, given)
     least, most = map(int, extremes(indices)) if indices.size else (0, -1)
     if least < 0 or most >= (_MOST_LENGTH if length is None else length):
         of = "" if length is None else f" for a length of {length}"
         raise BoundsError(f"{call}: {name} has integers from {least} to {most}, which is out of range{of}")
-    return cast_items(indices, np.uint32)
+    return cast_items(indices, np.uint32), most
 
 
 def _no_mask(call: str, indices: Any) -> Any:
@@ -490,8 +490,8 @@ def bincount(
         flat = flat_of(x)
         check_one_dimension(call, flat, stored_leaves(call, flat))
     elif not isinstance(x, Array):
-        x = _checked_indices(call, "x", x, length)
-        length = max(int(x.max()) + 1 if x.size else 0, minlength) if length is None else length
+        x, most = _checked_indices(call, "x", x, length)
+        length = max(most + 1, minlength) if length is None else length
     if weights is not None and not isinstance(weights, (Array, *EXPRESSIONS)):
         weights = argument_array(call, "weights", weights)
     for name, each in (("x", x), ("weights", weights)):
@@ -571,7 +571,7 @@ def reduce_by_index(
     if x is None:
         raise DatatypeError(f"{call}: x is None, but must be an item for each index; gw.bincount counts indices")
     if not isinstance(indices, (Array, *EXPRESSIONS)):
-        indices = _checked_indices(call, "indices", _no_mask(call, indices), length)
+        indices, _ = _checked_indices(call, "indices", _no_mask(call, indices), length)
     return _by_index(call, indices, x, op, max(1, length), device, deterministic=deterministic)[:length]
 
 
@@ -636,7 +636,7 @@ def scatter_add(
     on_gpu = any(isinstance(each, (Array, *EXPRESSIONS)) for each in (x, indices, values))
     target = call.arrays["x"]
     if not isinstance(indices, (Array, *EXPRESSIONS)):
-        indices = _checked_indices(call.name, "indices", _no_mask(call.name, indices), target.size)
+        indices, _ = _checked_indices(call.name, "indices", _no_mask(call.name, indices), target.size)
     if isinstance(values, (np.bool_, np.ndarray)) and values.ndim == 0 and values.dtype.kind == "b":
         values = bool(values)  # which, as numpy has it, every datatype takes
     if is_python(values):

@@ -515,13 +515,15 @@ class _Call:
         self, name: str, items: np.ndarray, key_bits: int | None, *, alone: bool
     ) -> tuple[np.ndarray, int | None]:
         """Return keys of the host as they are uploaded, and their bits; note how results become keys again."""
-        if key_bits is not None and name not in self._labels and items.dtype.kind in "iu":
-            _check_bits(name, items, integer("key_bits", key_bits, 1))
-        narrow, bits = _narrowed(items, alone=alone)
+        ends = _ends(items)
+        if key_bits is not None and name not in self._labels and ends is not None:
+            _check_bits(name, ends, integer("key_bits", key_bits, 1))
+        narrow, bits = _narrowed(items, ends, alone=alone)
         if narrow.dtype.itemsize == _WIDE and not alone and not self._on_gpu:
             # A code has no room for such a key, but for its place among the others.
             self._labels[name] = numbered(items)
-            narrow, bits = _narrowed(self._labels[name].codes, alone=False)
+            codes = self._labels[name].codes
+            narrow, bits = _narrowed(codes, _ends(codes), alone=False)
         labels = self._labels.get(name)
         self._finish_keys[name] = _as_dtype(items.dtype) if labels is None else _labelled(labels)
         return narrow, bits
@@ -713,11 +715,17 @@ def _summable(items: np.ndarray) -> np.ndarray:
     return items if largest * items.size < bound else cast_items(items, _total(items.dtype))
 
 
-def _check_bits(name: str, items: np.ndarray, key_bits: int) -> None:
+def _ends(items: np.ndarray) -> tuple[int, int] | None:
+    """Return the least and the largest of integers, 0 and 0 of none; None of other items."""
+    if items.dtype.kind not in "iu":
+        return None
+    least, most = extremes(items) if items.size else (0, 0)
+    return int(least), int(most)
+
+
+def _check_bits(name: str, ends: tuple[int, int], key_bits: int) -> None:
     """Raise where a key has more bits than it is said to have."""
-    if not items.size:
-        return
-    least, most = map(int, extremes(items))
+    least, most = ends
     if least < 0 or most >> key_bits:
         wrong = least if least < 0 else most
         raise ArgumentError(
@@ -726,16 +734,16 @@ def _check_bits(name: str, items: np.ndarray, key_bits: int) -> None:
         )
 
 
-def _narrowed(items: np.ndarray, *, alone: bool) -> tuple[np.ndarray, int | None]:
+def _narrowed(items: np.ndarray, ends: tuple[int, int] | None, *, alone: bool) -> tuple[np.ndarray, int | None]:
     """Return keys of the host in 4 bytes where they fit, and the bits of integers of which none is negative.
 
     Bits of the only column are rounded up to whole digits of the sort, since others would take no less time.
     """
     if items.dtype.kind == "f" and items.dtype.itemsize == _WIDE:
         return np.where(np.isnan(items), np.nan, items), None  # all NaNs are one group
-    if items.dtype.kind not in "iu":
+    if ends is None:
         return items, None
-    least, most = map(int, extremes(items)) if items.size else (0, 0)
+    least, most = ends
     if least >= 0 and most < 1 << 32:
         bits = max(most.bit_length(), 1)
         narrow = cast_items(items, np.uint32) if items.dtype.itemsize == _WIDE else items

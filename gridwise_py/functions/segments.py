@@ -88,7 +88,7 @@ class _Call(Call):
                 return self.take_expression(name, items)
             if isinstance(items, np.ndarray):
                 self._dtypes[name] = items.dtype.newbyteorder("=")
-                items = cast_items(items, np.dtype(_WIDENED[items.dtype.kind]))
+                items = cast_items(items, _WIDENED[items.dtype.kind])
         return self.hold(name, items, value, known)
 
     def narrowed(self, name: str, items: Any) -> Any:

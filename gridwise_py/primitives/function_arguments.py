@@ -698,4 +698,4 @@ class Call:
         if self.on_gpu:
             return output
         items = output.to_numpy()
-        return items if dtype is None or items.dtype == dtype else cast_items(items, dtype)
+        return items if dtype is None else cast_items(items, dtype)

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from .transfers import usable_cpus
+from .compile_threads import Task
+from .transfers import copy_workers, copying_threads
 
 __all__ = ["cast_items", "extremes"]
 
 #: A block is read from memory once, for both ends, and stays in a core's cache.
 _BLOCK_BYTES = 1 << 18
-#: Fewer are done sooner than a thread starts.
+#: Fewer are done sooner than by threads.
 _LEAST_BYTES = 8 << 20
-#: More threads find host memory busy.
-_THREADS = 8
 
 
 def extremes(items: np.ndarray) -> tuple[Any, Any]:
@@ -42,9 +41,9 @@ def extremes(items: np.ndarray) -> tuple[Any, Any]:
 
 
 def cast_items(items: np.ndarray, dtype: Any) -> np.ndarray:
-    """Return ``items.astype(dtype)``: of many items by several threads, which also find the pages of fresh memory."""
+    """Return items in a dtype, the same array if they have it: many by several threads, which also find fresh pages."""
     if items.nbytes < _LEAST_BYTES or not items.flags.c_contiguous or items.dtype == dtype:
-        return items.astype(dtype)
+        return items.astype(dtype, copy=False)
     found, block = np.empty(items.shape, dtype), _BLOCK_BYTES // items.itemsize
     source, target = items.ravel(), found.reshape(-1)
 
@@ -57,16 +56,18 @@ def cast_items(items: np.ndarray, dtype: Any) -> np.ndarray:
 
 
 def _for_each(count: int, do: Callable[[int], None]) -> None:
-    """Call a function with each number below `count`."""
-    step = min(usable_cpus(), _THREADS)
+    """Call a function with each number below `count`, by the threads that copy and this one."""
+    step = copying_threads()
 
-    def some(first: int) -> None:
+    def some(first: int) -> int:
         for number in range(first, count, step):
             do(number)
+        return first
 
-    threads = [threading.Thread(target=some, args=(first,)) for first in range(1, step)]
-    for thread in threads:
-        thread.start()
-    some(0)
-    for thread in threads:
-        thread.join()
+    tasks = [Task(partial(some, first)) for first in range(step)]
+    for task in tasks[1:]:
+        copy_workers(step).put(task)
+    for task in tasks:  # what no thread has begun
+        task.run()
+    for task in tasks:
+        task.result()

@@ -19,6 +19,7 @@ import queue
 import sys
 import threading
 from collections import deque
+from typing import Protocol
 
 import numpy as np
 import wgpu
@@ -33,7 +34,7 @@ from ..settings import copy_threads
 from .memory import MemoryPool
 from .observer import Observer, step
 
-__all__ = ["RING_BYTES", "Transfers", "as_bytes", "usable_cpus"]
+__all__ = ["RING_BYTES", "Transfers", "as_bytes", "copy_workers", "copying_threads", "usable_cpus"]
 
 #: Transfers of at least so many bytes take the ring. Below, memory that wgpu has already costs less than the steps: at
 #: 8 MiB they still cost 2 ms more on lavapipe (2 busy cores), at 16 MiB the ring is as fast or twice as fast, at 64 MiB
@@ -79,6 +80,11 @@ def usable_cpus() -> int:
     if hasattr(os, "sched_getaffinity"):  # a container may have fewer than the machine
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def copying_threads() -> int:
+    """Return how many threads copy at once: as many as the user says, else one for each CPU, at most 8."""
+    return copy_threads() or max(1, min(_THREADS, usable_cpus()))
 
 
 def _find_pages(target: np.ndarray) -> None:
@@ -278,6 +284,10 @@ class _ThisThread(threading.local):
 _this_thread = _ThisThread()
 
 
+class _Runs(Protocol):
+    def run(self) -> None: ...
+
+
 class _Workers:
     """Threads that copy pieces, for the whole process.
 
@@ -289,9 +299,9 @@ class _Workers:
         self._count = count
         self._lock = threading.Lock()
         self._threads: list[threading.Thread] = []
-        self._queue: queue.SimpleQueue[_Piece | _MappedChunk] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[_Runs] = queue.SimpleQueue()
 
-    def put(self, piece: _Piece) -> None:
+    def put(self, piece: _Runs) -> None:
         """Have a piece copied by the next thread that is free; by this one where there are no threads."""
         if len(self._threads) < self._count:
             self._start()
@@ -326,11 +336,11 @@ class _Workers:
 _of_process: dict[int, _Workers] = {}
 
 
-def _workers(count: int) -> _Workers:
+def copy_workers(count: int) -> _Workers:
     """Return the threads of the process, as many as asked for."""
-    workers = _of_process.get(count)
+    found = _of_process.get(count)
     # Not an lru_cache, which calls twice if two threads ask first: each set would then start as many threads.
-    return workers if workers is not None else _of_process.setdefault(count, _Workers(count))
+    return found if found is not None else _of_process.setdefault(count, _Workers(count))
 
 
 def _copy_here(device: wgpu.GPUDevice, target: np.ndarray, source: np.ndarray) -> None:
@@ -362,7 +372,7 @@ class _Copies:
         if source.nbytes <= _INLINE_BYTES:
             _copy_here(self._device, target, source)
             return []
-        end, workers = state_of(self._device).end, _workers(self._threads)
+        end, workers = state_of(self._device).end, copy_workers(self._threads)
         share = max(_PIECE_BYTES // source.itemsize, -(-source.size // min(_PIECES, self._threads)))
         pieces: list[_Piece] = []
         for first in range(0, source.size, share):
@@ -428,7 +438,7 @@ class Transfers:
     """
 
     def __init__(self, memory: MemoryPool) -> None:
-        self.threads: int = copy_threads() or max(1, min(_THREADS, usable_cpus()))
+        self.threads: int = copying_threads()
         self._memory = memory
         # Whether the queue may hold back what it was given to write into blocks; of the lock of submissions.
         self._has_queued = False
@@ -605,7 +615,7 @@ class Transfers:
         with step(observer, "copy from GPU memory" if reads else "copy to GPU memory"):
             if items.nbytes <= _INLINE_BYTES:
                 return self._copy_mapped_here(device, buffer, offset_bytes, items, reads)
-            workers, share = _workers(self.threads), _MAPPED_BYTES // items.itemsize
+            workers, share = copy_workers(self.threads), _MAPPED_BYTES // items.itemsize
             for first in range(0, items.size, share):
                 part = items[first : first + share]
                 lead_bytes, mapping = self._mapping(device, buffer, offset_bytes + first * items.itemsize, part, reads)

@@ -475,7 +475,7 @@ def test_many_items_on_the_host(dtype, monkeypatch):
     """By blocks and threads, of which the last ones have fewer items."""
     monkeypatch.setattr(host_items, "_LEAST_BYTES", 0)
     monkeypatch.setattr(host_items, "_BLOCK_BYTES", 64)
-    monkeypatch.setattr(host_items, "usable_cpus", lambda: 3)
+    monkeypatch.setattr(host_items, "copying_threads", lambda: 3)
     rng = np.random.default_rng(7)
     for n in (1, 8, 9, 500):
         items = rng.integers(0, 200, n).astype(dtype)

@@ -302,7 +302,7 @@ def test_where_no_thread_can_be_started(device, monkeypatch):
         raise RuntimeError("can't start new thread")
 
     alone = transfers._Workers(2)
-    monkeypatch.setattr(transfers, "_workers", lambda _count: alone)
+    monkeypatch.setattr(transfers, "copy_workers", lambda _count: alone)
     monkeypatch.setattr(threading.Thread, "start", refuse)
     data = _random(6 * CHUNK + 1)
     _same_bits(gw.asarray(data, device).to_numpy(), data)
@@ -320,9 +320,9 @@ def test_threads_that_ask_first_at_once_get_the_same_workers(monkeypatch):
     monkeypatch.setattr(transfers, "_of_process", {})
     monkeypatch.setattr(transfers, "_Workers", Waiting)
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        first, second = pool.map(lambda _: transfers._workers(2), range(2))
+        first, second = pool.map(lambda _: transfers.copy_workers(2), range(2))
     assert first is second
-    assert transfers._workers(2) is first
+    assert transfers.copy_workers(2) is first
 
 
 @through_staging
