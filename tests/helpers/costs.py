@@ -20,8 +20,7 @@ import pytest
 from wgpu.backends.wgpu_native import GPUDevice
 
 import gridwise_py as gw
-from gridwise_py.bench.results.context import host_context
-from gridwise_py.internals import engine_description
+from gridwise_py.bench.results.context import host_context, run_context
 
 #: A file with a larger share of the core-seconds is named.
 SHARE = 0.03
@@ -122,10 +121,8 @@ class Costs:
 
     def _summary(self, stats: dict[str, list[pytest.TestReport]], config: pytest.Config) -> dict[str, object]:
         reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in stats.get("skipped", ()))
-        context, adapters = host_context(), gw.list_adapters()
-        if adapters:
-            engine = engine_description(gw.default_device())
-            context["versions"][engine.name] = engine.version
+        adapters = gw.list_adapters()
+        context = run_context(gw.default_device())["context"] if adapters else host_context()
         return context | {
             "adapters": [f"{adapter.name}, {adapter.backend}, {adapter.driver}" for adapter in adapters],
             "tests": config.option.markexpr,

@@ -251,9 +251,8 @@ class AnyOrder(RuleBasedStateMachine):
         other = same[data.draw(st.integers(0, len(same) - 1), label="other")]
         add = self._primitive(gw.VectorAdd, one.array.datatype.name)
         if one.array.size != other.array.size:
-            # What it was given as an output before may be gone.
-            with pytest.raises((gw.LengthError, gw.BufferUsageError)):
-                add.execute(a=one.array, b=other.array)
+            with pytest.raises(gw.LengthError):  # None: what it was given before may be destroyed
+                add.execute(a=one.array, b=other.array, output=None)
             return
         if _is_exact("add", one.items, other.items):
             self._call(data, add, {"a": one, "b": other}, {"output": one.items + other.items})
