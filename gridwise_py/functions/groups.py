@@ -16,7 +16,7 @@ import wgpu
 
 from ..errors import ArgumentError, DatatypeError
 from ..extras import imported
-from ..primitives import GroupBy, count
+from ..primitives import GroupBy, Reduce, count
 from ..primitives.function_arguments import (
     HostItems,
     argument_array,
@@ -49,6 +49,9 @@ Column: TypeAlias = HostItems | Array | Expression
 _Finish: TypeAlias = Callable[[np.ndarray, Callable[[str], np.ndarray]], np.ndarray]
 _CALL = "gw.group_by()"
 _WIDE = 8
+#: Of fewer, a GPU's answer takes longer than to look at them on the host.
+_LEAST_BYTES_ON_GPU = 8 << 20
+_SAMPLE = 1 << 12
 _ABSENT = np.uint32(2**32 - 1)
 _SHOWN_ROWS = 10
 #: What columns may be of: what expressions read, and numbers of 8 bytes.
@@ -482,6 +485,34 @@ class _Call:
             self._uploaded[id(items)] = (items, asarray(items, self._device))
         return self._uploaded[id(items)][1]
 
+    def _ends(self, items: np.ndarray) -> tuple[int, int]:
+        """Return the least and the largest of integers; 0 and 0 of none.
+
+        Many items of 4 bytes are uploaded as they are in any case, and a GPU reads them sooner than the host does.
+        """
+        if not items.size:
+            return 0, 0
+        if items.nbytes < _LEAST_BYTES_ON_GPU or items.dtype.itemsize != 4:
+            least, most = extremes(items)
+            return int(least), int(most)
+        array = self._array(items)
+        least, most = (
+            kept_primitive(Reduce, self._device, array.datatype.name, op).run_once(input=array)["output"].item()
+            for op in (Min, Max)
+        )
+        return int(least), int(most)
+
+    def _summable(self, items: np.ndarray) -> np.ndarray:
+        """Return integers or bools whose sums do not wrap where numpy's do not: of 8 bytes only where they must be."""
+        if items.dtype.itemsize == _WIDE or items.dtype.kind == "b" or not items.size:
+            return items
+        bound = 2**32 if items.dtype.kind == "u" else 2**31
+        some = items[:_SAMPLE]  # may tell that they are not to be uploaded as they are
+        least, most = int(some.min()), int(some.max())
+        if max(-least, most) * items.size < bound:
+            least, most = self._ends(items)
+        return items if max(-least, most) * items.size < bound else cast_items(items, _total(items.dtype))
+
     def _read(self, items: Any) -> Expression:
         """Return a column as kernels read it, one expression for all aggregates of it."""
         array = self._array(items)
@@ -515,7 +546,7 @@ class _Call:
         self, name: str, items: np.ndarray, key_bits: int | None, *, alone: bool
     ) -> tuple[np.ndarray, int | None]:
         """Return keys of the host as they are uploaded, and their bits; note how results become keys again."""
-        ends = _ends(items)
+        ends = self._ends(items) if items.dtype.kind in "iu" else None
         if key_bits is not None and name not in self._labels and ends is not None:
             _check_bits(name, ends, integer("key_bits", key_bits, 1))
         narrow, bits = _narrowed(items, ends, alone=alone)
@@ -523,7 +554,7 @@ class _Call:
             # A code has no room for such a key, but for its place among the others.
             self._labels[name] = numbered(items)
             codes = self._labels[name].codes
-            narrow, bits = _narrowed(codes, _ends(codes), alone=False)
+            narrow, bits = _narrowed(codes, self._ends(codes), alone=False)
         labels = self._labels.get(name)
         self._finish_keys[name] = _as_dtype(items.dtype) if labels is None else _labelled(labels)
         return narrow, bits
@@ -592,7 +623,7 @@ class _Call:
             yield from self._mean(name, items, present)
         elif how in (Add, Multiply) and dtype.kind in "biu":
             self._finish[name] = _as_dtype(_total(dtype))
-            yield self._plain(name, _summable(items) if how == Add else cast_items(items, _total(dtype)), how)
+            yield self._plain(name, self._summable(items) if how == Add else cast_items(items, _total(dtype)), how)
         elif present is not None and isinstance(how, BinOp):
             least = how in (Min, Max)
             otherwise = (np.inf if how == Min else -np.inf) if least else how.identity_for(STORAGE_DATATYPES["f64"])
@@ -612,7 +643,7 @@ class _Call:
         yield rows, count if present is None else (self._read(present), "sum")
         if present is not None:
             items = np.where(present, items, 0.0)
-        items = _summable(items) if items.dtype.kind in "biu" else items
+        items = self._summable(items) if items.dtype.kind in "biu" else items
         if items.dtype.itemsize == _WIDE and sums_may_wrap(items):
             high = self._unused(f"{name}_high_")
             upper, items = two_words(items)
@@ -703,24 +734,6 @@ def _divided(rows: str, high: str | None) -> _Finish:
 def _total(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Return numpy's dtype of sums of integers or bools."""
     return np.dtype(np.uint64 if dtype.kind == "u" else np.int64)
-
-
-def _summable(items: np.ndarray) -> np.ndarray:
-    """Return integers or bools whose sums do not wrap where numpy's do not: of 8 bytes only where they must be."""
-    if items.dtype.itemsize == _WIDE or items.dtype.kind == "b" or not items.size:
-        return items
-    least, most = extremes(items)
-    largest = max(-int(least), int(most))
-    bound = 2**32 if items.dtype.kind == "u" else 2**31
-    return items if largest * items.size < bound else cast_items(items, _total(items.dtype))
-
-
-def _ends(items: np.ndarray) -> tuple[int, int] | None:
-    """Return the least and the largest of integers, 0 and 0 of none; None of other items."""
-    if items.dtype.kind not in "iu":
-        return None
-    least, most = extremes(items) if items.size else (0, 0)
-    return int(least), int(most)
 
 
 def _check_bits(name: str, ends: tuple[int, int], key_bits: int) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 import gridwise_py as gw
 from gridwise_py.errors import ArgumentError, DatatypeError, LengthError
+from gridwise_py.functions import groups
 from helpers.cases import FULL
 
 assert_same = np.testing.assert_array_equal
@@ -355,6 +356,29 @@ def test_columns_in_another_order_of_bytes(device, dtype):
     found = gw.group_by(keys, total=(items, "sum"), first=(items, "first"), device=device)
     assert found.keys.dtype == np.dtype(dtype).newbyteorder("=")
     assert (found.keys.tolist(), found.total.tolist(), found.first.tolist()) == ([1, 3], [2, 5], [2, 1])
+
+
+@pytest.mark.parametrize(
+    ("dtype", "low", "high"),
+    [
+        ("i4", -50, 50),
+        ("i4", -(2**31), 2**31),
+        ("u4", 0, 2**32),
+        ("i8", -(2**40), 2**40),
+        ("i2", 0, 2**15),
+        ("?", 0, 2),
+    ],
+)
+@pytest.mark.parametrize("key_dtype", ["u4", "i4", "i8", "u2"])
+def test_keys_and_values_whose_ends_a_gpu_finds(device, rng, monkeypatch, key_dtype, dtype, low, high):
+    monkeypatch.setattr(groups, "_LEAST_BYTES_ON_GPU", 0)
+    keys = rng.integers(0 if key_dtype[0] == "u" else -7, 30, 5000).astype(key_dtype)
+    x = rng.integers(low, high, keys.size).astype(dtype)
+    found = gw.group_by(keys, total=(x, "sum"), mean=(x, "mean"), device=device)
+    assert_same(found.keys, np.unique(keys))
+    wanted = [x[keys == key] for key in found.keys]
+    assert_same(found.total, np.array([each.sum() for each in wanted]))
+    np.testing.assert_allclose(found.mean, [each.mean() for each in wanted], rtol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", [np.int64, pytest.param(np.uint64, marks=pytest.mark.slow)])
