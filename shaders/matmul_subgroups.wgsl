@@ -4,8 +4,8 @@
 // every subgroup multiplies its part of them into sums that stay in registers. Loads for the next step are in flight
 // meanwhile. The sums go through workgroup memory, too, as the matrices cannot be converted to f16.
 // Source: NVIDIA's CUTLASS, for the tiles of a workgroup and of a subgroup.
-// Matrices are loaded from arrays of f16 alone, so the tiles are written item by item. The view of a buffer would not help:
-// Tint turns its stores of words into the same stores of items.
+// Tiles are vec4 of words, eight items each: matrices load from those, too, and a store of 16 bytes is one instruction, not
+// eight. With arrays of f16 a product took 1.5 times as long.
 // Assumptions: subgroups of 32. WGSL of Dawn: chromium_experimental_subgroup_matrix.
 // Forward progress: no workgroup waits for another. Bindings: params, a, b, output.
 
@@ -15,42 +15,58 @@
 //$ set invocations = 32 * (tile_m // part_m) * subgroups_n
 //$ set rows_m = part_m // 16
 //$ set rows_n = part_n // items_n
-// With a gap behind each row, so that rows begin in different banks.
-//$ set a_row = tile_k + 8
-//$ set b_row = tile_n + 8
-//$ set a_quads = tile_k // 4
-//$ set b_quads = tile_n // 4
-//$ set a_jobs = tile_m * a_quads // invocations
-//$ set b_jobs = tile_k * b_quads // invocations
+// Rows of eight items. There is a gap behind each of a tile, so that rows begin in different banks.
+//$ set a_rows = tile_k // 8
+//$ set b_rows = tile_n // 8
+//$ set a_stride = a_rows + 1
+//$ set b_stride = b_rows + 1
+//$ set a_jobs = tile_m * a_rows // invocations
+//$ set b_jobs = tile_k * b_rows // invocations
+// Steps along k, but for a tail. A constant, with which a product takes two thirds of the time: Tint counts the turns of
+// other loops, and NVIDIA's compiler, too, makes more of one whose turns it knows.
+override STEPS: u32;
+alias Row = vec4<u32>;
 alias Left = subgroup_matrix_left<f16, 16, 16>;
 alias Right = subgroup_matrix_right<f16, {{ items_n }}, 16>;
 alias Sums = subgroup_matrix_result<f32, {{ items_n }}, 16>;
 
-// One step.
-var<workgroup> a_tile: array<f16, {{ tile_m * a_row }}>;
-var<workgroup> b_tile: array<f16, {{ tile_k * b_row }}>;
-// 16 × 16 of each subgroup's sums at a time. Few, so that large tiles fit 48 KiB, too.
-//$ set sums_n = 16
-//$ set sums_row = sums_n + 4
-var<workgroup> sums: array<f32, {{ 16 * sums_row * (invocations // 32) }}>;
+// One step: the tile of a, and then that of b. In the end 16 rows of each subgroup's sums, some columns at a time.
+//$ set b_first = tile_m * a_stride
+//$ set sums_n = exchanged_n
+//$ set sums_stride = sums_n // 4 + 1
+var<workgroup> tiles: array<vec4<u32>, {{ storage_bytes // 16 }}>;
 
-// Items i to i + 3 of a row of `length` items, as words; zeros past its end.
+// Items i to i + 7 of a row of `length` items; zeros past its end.
 //$ for operand in ("a", "b")
-fn words_{{ operand }}(row: u32, i: u32, length: u32) -> Quad {
+fn row_{{ operand }}(row: u32, i: u32, length: u32) -> Row {
   let first = row * length + i;
 //$ if whole
-  if (i < length) { return load4_{{ operand }}(first); }
-  return Quad(0u);
+  if (i < length) { return load_row_{{ operand }}(first); }
+  return Row(0u);
 //$ else
-  var found = vec4<u32>(0u);
-  if (i < length) { found.x = load_{{ operand }}(first); }
-  if (i + 1u < length) { found.y = load_{{ operand }}(first + 1u); }
-  if (i + 2u < length) { found.z = load_{{ operand }}(first + 2u); }
-  if (i + 3u < length) { found.w = load_{{ operand }}(first + 3u); }
-  return Quad(found.x | (found.y << 16u), found.z | (found.w << 16u));
+  var found = Row(0u);
+//$ if quads
+  if (i < length) { found = Row(load4_{{ operand }}(first), 0u, 0u); }
+  if (i + 4u < length) { found = Row(found.xy, load4_{{ operand }}(first + 4u)); }
+//$ else
+//$ for j in range(8)
+  if (i + {{ j }}u < length) { found[{{ j // 2 }}] |= load_{{ operand }}(first + {{ j }}u) << {{ 16 * (j % 2) }}u; }
+//$ endfor
+//$ endif
+  return found;
 //$ endif
 }
 //$ endfor
+
+// Stores the eight sums of columns `column` to `column` + 7.
+fn put_row(row: u32, column: u32, low: vec4<f32>, high: vec4<f32>) {
+//$ if whole
+  if (row < params.m && column < params.n) { store_row_output(row * params.n + column, Row(lower4(low), lower4(high))); }
+//$ else
+  put(row, column, low);
+  put(row, column + 4u, high);
+//$ endif
+}
 
 @compute @workgroup_size({{ invocations }})
 fn main(
@@ -63,32 +79,37 @@ fn main(
 //$ include "lib/matmul_tile.wgsl"
   // Bounded, as Tint sees: it checks no index then.
   let y = subgroup / {{ subgroups_n }}u % {{ tile_m // part_m }}u * {{ part_m }}u;
-  let x = subgroup % {{ subgroups_n }}u * {{ part_n }}u;
+  let x = subgroup % {{ subgroups_n }}u * {{ part_n // 8 }}u;
 //$ for i in range(rows_m)
 //$ for j in range(rows_n)
   var sum_{{ i }}_{{ j }}: Sums;
 //$ endfor
 //$ endfor
 
-  let a_at = local / {{ a_quads }}u * {{ a_row }}u + local % {{ a_quads }}u * 4u;
-  let b_at = local / {{ b_quads }}u * {{ b_row }}u + local % {{ b_quads }}u * 4u;
+//$ if a_rows == 4
+  // Eight lanes store rows r and r + 4 of a: with the gaps these are in different banks, r and r + 1 are not.
+  let a_row = local / 32u * 8u + local / 8u % 4u + local / 4u % 2u * 4u;
+//$ else
+  let a_row = local / {{ a_rows }}u;
+//$ endif
+  let a_column = local % {{ a_rows }}u;
+  let b_row = local / {{ b_rows }}u;
+  let b_column = local % {{ b_rows }}u;
+  let a_at = a_row * {{ a_stride }}u + a_column;
+  let b_at = {{ b_first }}u + b_row * {{ b_stride }}u + b_column;
   // In flight from memory to workgroup memory.
 //$ for operand, jobs in (("a", a_jobs), ("b", b_jobs))
 //$ for r in range(jobs)
-  var {{ operand }}_{{ r }}: Quad;
+  var {{ operand }}_{{ r }}: Row;
 //$ endfor
 //$ endfor
 //$ macro stage()
   workgroupBarrier();
-//$ for operand, jobs, items in (("a", a_jobs, invocations // a_quads * a_row), ("b", b_jobs, invocations // b_quads * b_row))
-//$ for r in range(jobs)
-  {
-    let items = bitcast<vec4<f16>>({{ operand }}_{{ r }});
-//$ for j in range(4)
-    {{ operand }}_tile[{{ operand }}_at + {{ r * items + j }}u] = items[{{ j }}];
+//$ for r in range(a_jobs)
+  tiles[a_at + {{ r * invocations // a_rows * a_stride }}u] = a_{{ r }};
 //$ endfor
-  }
-//$ endfor
+//$ for r in range(b_jobs)
+  tiles[b_at + {{ r * invocations // b_rows * b_stride }}u] = b_{{ r }};
 //$ endfor
   workgroupBarrier();
 //$ endmacro
@@ -96,13 +117,15 @@ fn main(
 //$ for k in range(0, tile_k, 16)
   {
 //$ for i in range(rows_m)
-    let left_{{ i }} = subgroupMatrixLoad<Left>(&a_tile, (y + {{ 16 * i }}u) * {{ a_row }}u + {{ k }}u, false, {{ a_row }}u);
+    let left_{{ i }} = subgroupMatrixLoad<Left, row_major>(
+      &tiles, (y + {{ 16 * i }}u) * {{ a_stride }}u + {{ k // 8 }}u, {{ a_stride }}u,
+    );
 //$ endfor
 //$ for j in range(rows_n)
-    let right_{{ j }} = subgroupMatrixLoad<Right>(&b_tile, {{ k * b_row }}u + x + {{ items_n * j }}u, false, {{ b_row }}u);
-//$ endfor
+    let right_{{ j }} = subgroupMatrixLoad<Right, row_major>(
+      &tiles, {{ b_first + k * b_stride + j * items_n // 8 }}u + x, {{ b_stride }}u,
+    );
 //$ for i in range(rows_m)
-//$ for j in range(rows_n)
     sum_{{ i }}_{{ j }} = subgroupMatrixMultiplyAccumulate(left_{{ i }}, right_{{ j }}, sum_{{ i }}_{{ j }});
 //$ endfor
 //$ endfor
@@ -112,77 +135,74 @@ fn main(
 //$ macro load_checked()
   // Rows of a past its end give sums that are never stored, so any row is read for them.
 //$ for r in range(a_jobs)
-  a_{{ r }} = words_a(
-    min(row + local / {{ a_quads }}u + {{ r * invocations // a_quads }}u, params.m - 1u), first + local % {{ a_quads }}u * 4u, params.k,
-  );
+  a_{{ r }} = row_a(min(row + a_row + {{ r * invocations // a_rows }}u, params.m - 1u), first + a_column * 8u, params.k);
 //$ endfor
   // Rows of b past its end meet zeros of a, but what is read for them may be infinite: zeros here, too.
 //$ for r in range(b_jobs)
   {
-    let k = first + local / {{ b_quads }}u + {{ r * invocations // b_quads }}u;
-    b_{{ r }} = words_b(k, select(params.n, column + local % {{ b_quads }}u * 4u, k < params.k), params.n);
+    let k = first + b_row + {{ r * invocations // b_rows }}u;
+    b_{{ r }} = row_b(k, select(params.n, column + b_column * 8u, k < params.k), params.n);
   }
 //$ endfor
 //$ endmacro
 //$ if whole
   // Whole steps: what lies past the end of a row is read, and gives sums that are never stored. No check, no branch: either
   // costs registers that the sums need.
-  let a_first = (row + local / {{ a_quads }}u) * params.k + local % {{ a_quads }}u * 4u;
-  let b_first = local / {{ b_quads }}u * params.n + column + local % {{ b_quads }}u * 4u;
-  let a_last = params.m * params.k - 4u;
-  let b_last = params.k * params.n - 4u;
+  var a_first = (row + a_row) * params.k + a_column * 8u;
+  var b_first = b_row * params.n + column + b_column * 8u;
+  let a_last = params.m * params.k - 8u;
+  let b_last = params.k * params.n - 8u;
 //$ macro load_step()
 //$ for r in range(a_jobs)
-    a_{{ r }} = load4_a(min(a_first + ({{ r * invocations // a_quads }}u * params.k + first), a_last));
+  a_{{ r }} = load_row_a(min(a_first + {{ r * invocations // a_rows }}u * params.k, a_last));
 //$ endfor
 //$ for r in range(b_jobs)
-    b_{{ r }} = load4_b(min(b_first + (first + {{ r * invocations // b_quads }}u) * params.n, b_last));
+  b_{{ r }} = load_row_b(min(b_first + {{ r * invocations // b_rows }}u * params.n, b_last));
 //$ endfor
+  a_first += TILE_K;
+  b_first += TILE_K * params.n;
 //$ endmacro
-  let steps = params.k / TILE_K;
-  if (steps > 0u) {
-    {
-      let first = 0u;
+//$ if steps
 {{ load_step() }}
-    }
-    for (var step = 0u; step < steps; step++) {
+  for (var step = 0u; step < STEPS; step++) {
 {{ stage() }}
-      // The next step, while this one is multiplied; behind the last one the same again.
-      let first = min(step + 1u, steps - 1u) * TILE_K;
+    // The next step, while this one is multiplied; behind the last one what lies there.
 {{ load_step() }}
 {{ multiply() }}
-    }
   }
+//$ endif
 //$ if tail
   {
-    let first = steps * TILE_K;
+    let first = STEPS * TILE_K;
 {{ load_checked() }}
 {{ stage() }}
 {{ multiply() }}
   }
 //$ endif
 //$ else
-  for (var first = 0u; first < params.k; first += TILE_K) {
+  for (var step = 0u; step < STEPS; step++) {
+    let first = step * TILE_K;
 {{ load_checked() }}
 {{ stage() }}
 {{ multiply() }}
   }
 //$ endif
-  // Lanes store four items of a row at a time.
-  let mine = {{ 16 * sums_row }}u * (subgroup % {{ invocations // 32 }}u);
-//$ set quads = sums_n // 4
+  // Lanes store eight items of a row at a time.
+  let mine = {{ 16 * sums_stride }}u * (subgroup % {{ invocations // 32 }}u);
+//$ set rows = sums_n // 8
 //$ for i in range(rows_m)
 //$ for first in range(0, part_n, sums_n)
   workgroupBarrier();
 //$ for j in range(0, sums_n, items_n)
-  subgroupMatrixStore(&sums, mine + {{ j }}u, sum_{{ i }}_{{ (first + j) // items_n }}, false, {{ sums_row }}u);
+  subgroupMatrixStore<row_major>(&tiles, mine + {{ j // 4 }}u, sum_{{ i }}_{{ (first + j) // items_n }}, {{ sums_stride }}u);
 //$ endfor
   workgroupBarrier();
-  for (var job = lane; job < {{ 16 * quads }}u; job += 32u) {
-    let at = mine + job / {{ quads }}u * {{ sums_row }}u + job % {{ quads }}u * 4u;
-    put(
-      row + y + {{ 16 * i }}u + job / {{ quads }}u, column + x + {{ first }}u + job % {{ quads }}u * 4u,
-      vec4<f32>(sums[at], sums[at + 1u], sums[at + 2u], sums[at + 3u]),
+  for (var r = 0u; r < {{ rows // 2 }}u; r++) {
+    let job = lane + 32u * r;
+    let at = mine + job / {{ rows }}u * {{ sums_stride }}u + job % {{ rows }}u * 2u;
+    put_row(
+      row + y + {{ 16 * i }}u + job / {{ rows }}u, column + x * 8u + {{ first }}u + job % {{ rows }}u * 8u,
+      bitcast<vec4<f32>>(tiles[at]), bitcast<vec4<f32>>(tiles[at + 1u]),
     );
   }
 //$ endfor

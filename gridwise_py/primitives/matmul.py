@@ -33,7 +33,7 @@ _MOST_ITERATIONS_CPU = 65_000
 class MatMul(TwoInputs):
     """Multiply two matrices: ``output = a @ b``.
 
-    Arrays hold the matrices row by row. Another size needs no compilation; in tensor cores it may.
+    Arrays hold the matrices row by row. Another size needs no compilation; in tensor cores another k does.
 
     Parameters
     ----------
@@ -145,25 +145,40 @@ class MatMul(TwoInputs):
         sibling: bool,
     ) -> None:
         tiles_m, tiles_n = shape.tiles(self.m, self.n)
-        context: dict[str, Any] = {**asdict(shape), "half": self.datatype.itemsize_bytes == 2}
+        by_subgroups = isinstance(shape, SubgroupShape)
+        context: dict[str, Any] = {
+            **asdict(shape),
+            "half": self.datatype.itemsize_bytes == 2,
+            "natively": by_subgroups,
+        }
+        units: dict[str, int] | None = None
+        constants: dict[str, int] = {}
+        # If rows are not whole vec4, two invocations write parts of one.
+        output = layout["output"].by_words()
         if isinstance(shape, MatMulShape):
             context["lanes_m"] = min(4, shape.tile_m // shape.thread_m)
             context["lanes_n"] = min(8, shape.tile_n // shape.thread_n)
         else:
-            context["whole"] = self.k % 4 == 0 and self.n % 4 == 0
-            context["tail"] = self.k % shape.tile_k != 0
+            context["whole"] = whole = self.k % 8 == 0 and self.n % 8 == 0
+            context["quads"] = self.k % 4 == 0 and self.n % 4 == 0
+            steps, rest = divmod(self.k, shape.tile_k)
+            context["steps"], context["tail"] = steps > 0, rest > 0
+            constants = {"STEPS": steps if whole else steps + (rest > 0)}
+            context["storage_bytes"], context["exchanged_n"] = shape.storage_bytes, shape.exchanged_n
+            if whole:
+                units, output = dict.fromkeys(("a", "b", "output"), 16), layout["output"]
         builder.kernel(
             "matmul",
-            "matmul.wgsl" if isinstance(shape, MatMulShape) else "matmul_subgroups.wgsl",
+            "matmul_subgroups.wgsl" if by_subgroups else "matmul.wgsl",
             reads=reads,
-            # If rows are not whole vec4, two invocations write parts of one.
-            writes={"output": layout["output"].by_words()},
+            writes={"output": output},
             params={"m": self.m, "n": self.n, "k": self.k, "tiles_m": tiles_m, "tiles_n": tiles_n},
             workgroups=tiles_m * tiles_n,
-            constants={},
+            constants=constants,
             context=context,
-            features=() if isinstance(shape, MatMulShape) else shape.FEATURES,
+            features=SubgroupShape.FEATURES if by_subgroups else (),
             sibling=sibling,
+            units=units,
         )
 
     def _check_loops(self, shape: MatMulShape | SubgroupShape) -> None:

@@ -78,7 +78,7 @@ class SubgroupShape:
     tile_k: int = 32
     part_m: int = 64
     part_n: int = 64
-    items_n: int = 16
+    items_n: int = 8
 
     @property
     def workgroup_size(self) -> int:
@@ -87,23 +87,33 @@ class SubgroupShape:
 
     @property
     def storage_bytes(self) -> int:
-        """Workgroup memory, with the gaps between rows."""
-        sums_bytes = 4 * 16 * 20 * (self.workgroup_size // 32)
-        return 2 * (self.tile_m * (self.tile_k + 8) + self.tile_k * (self.tile_n + 8)) + sums_bytes
+        """Workgroup memory: tiles, with the gaps between rows, and later sums in their place."""
+        return 2 * (self.tile_m * (self.tile_k + 8) + self.tile_k * (self.tile_n + 8))
+
+    @property
+    def exchanged_n(self) -> int:
+        """Columns of a subgroup's sums that are in workgroup memory at a time."""
+        return next(n for n in (64, 32, 16) if n <= self.part_n and self._sums_bytes(n) <= self.storage_bytes)
+
+    def _sums_bytes(self, columns: int) -> int:
+        return 4 * 16 * (columns + 4) * (self.workgroup_size // 32)
 
     def tiles(self, m: int, n: int) -> tuple[int, int]:
         """Return rows and columns of tiles."""
         return -(-m // self.tile_m), -(-n // self.tile_n)
 
 
-_LARGE = SubgroupShape()
-# For little workgroup memory, and outputs of fewer items: there are too few large tiles for all multiprocessors.
-_SMALL = SubgroupShape(tile_m=64, tile_n=64, part_m=32, part_n=32)
-_LARGE_ITEMS = 1 << 22
+#: By the least items of the output: of large tiles, small outputs have too few for all multiprocessors.
+_SUBGROUP_SHAPES = (
+    (1 << 24, SubgroupShape()),
+    (1 << 21, SubgroupShape(tile_n=128)),
+    (1 << 19, SubgroupShape(tile_m=64, tile_n=64, tile_k=64, part_m=32, part_n=32)),
+    (0, SubgroupShape(tile_m=32, tile_n=64, tile_k=64, part_m=16, part_n=32)),
+)
 
 
 def subgroup_shape_for(
-    capabilities: Capabilities, tuning: MatMulTuning | None = None, items: int = _LARGE_ITEMS
+    capabilities: Capabilities, tuning: MatMulTuning | None = None, items: int = 1 << 24
 ) -> SubgroupShape | None:
     """Return the shape for a device whose subgroups multiply matrices of f16; None for others, and with a tuning.
 
@@ -117,13 +127,17 @@ def subgroup_shape_for(
     limits = capabilities.limits
     able = capabilities.features.issuperset(SubgroupShape.FEATURES) and capabilities.subgroup_size == 32
     if able and not MatMulTuning.of(tuning).to_dict():
-        for shape in (_LARGE, _SMALL) if items >= _LARGE_ITEMS else (_SMALL,):
-            if (
-                SubgroupMatrices("f16", "f32", 16, shape.items_n, 16) in capabilities.subgroup_matrices
-                and shape.workgroup_size <= limits["max-compute-invocations-per-workgroup"]
-                and shape.storage_bytes <= limits["max-compute-workgroup-storage-size"]
-            ):
-                return shape
+        most_invocations = limits["max-compute-invocations-per-workgroup"]
+        storage_bytes = limits["max-compute-workgroup-storage-size"]
+        for items_n in (8, 16):
+            if SubgroupMatrices("f16", "f32", 16, items_n, 16) in capabilities.subgroup_matrices:
+                for least, shape in _SUBGROUP_SHAPES:
+                    if (
+                        items >= least
+                        and shape.workgroup_size <= most_invocations
+                        and shape.storage_bytes <= storage_bytes
+                    ):
+                        return replace(shape, items_n=items_n)
     return None
 
 

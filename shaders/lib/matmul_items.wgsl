@@ -3,11 +3,17 @@
 alias Quad = vec2<u32>;
 fn lift(word: u32) -> f32 { return unpack2x16float(word).x; }
 fn lift4(words: Quad) -> vec4<f32> { return vec4<f32>(unpack2x16float(words.x), unpack2x16float(words.y)); }
+//$ if natively
+// Rounded as the GPU rounds.
+fn lower(x: f32) -> u32 { return lower4(vec4<f32>(x)).x & 0xffffu; }
+fn lower4(x: vec4<f32>) -> Quad { return bitcast<Quad>(vec4<f16>(x)); }
+//$ else
 //$ include "lib/half.wgsl"
 fn lower(x: f32) -> u32 { return half(x); }
 fn lower4(x: vec4<f32>) -> Quad {
   return vec2<u32>(lower(x.x) | (lower(x.y) << 16u), lower(x.z) | (lower(x.w) << 16u));
 }
+//$ endif
 //$ else
 alias Quad = vec4<u32>;
 fn lift(word: u32) -> f32 { return bitcast<f32>(word); }

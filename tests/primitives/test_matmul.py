@@ -251,27 +251,29 @@ def test_subgroups_multiply_f16_where_they_can_unless_a_shape_is_given():
     plan = planned(able)
     assert plan.features == set(SubgroupShape.FEATURES)
     assert plan.parameters["shape"] == "subgroups"
-    assert plan.kernels[0].workgroups == (10, 1, 1)
+    assert plan.kernels[0].workgroups == (20, 1, 1)
     found = set()
-    for m in (300, 300_000):
+    for m in (300, 10_000, 30_000, 300_000):
         shape = subgroup_shape_for(able, None, m * 70)
         found.add(shape)
         (shader,) = planned(able, m=m).shaders.values()
-        storage = re.findall(r"^var<workgroup> \w+: array<f(\d+), (\d+)>;", shader.text, re.MULTILINE)
-        assert sum(int(bits) // 8 * int(items) for bits, items in storage) == shape.storage_bytes
-    assert len(found) == 2, "larger tiles for larger products"
+        storage = re.findall(r"^var<workgroup> \w+: array<vec4<u32>, (\d+)>;", shader.text, re.MULTILINE)
+        assert 16 * sum(int(items) for items in storage) == shape.storage_bytes
+    assert len(found) == 4, "larger tiles for larger products"
+    wide = dataclasses.replace(able, subgroup_matrices=(SubgroupMatrices("f16", "f32", 16, 16, 16),))
+    assert subgroup_shape_for(wide) == dataclasses.replace(subgroup_shape_for(able), items_n=16)
     little = dataclasses.replace(able, limits={**limits, "max-compute-workgroup-storage-size": 16_384})
-    assert subgroup_shape_for(little, None, 1 << 24) == subgroup_shape_for(able, None, 1) in found
+    assert subgroup_shape_for(little, None, 1 << 24) == subgroup_shape_for(able, None, 1)
     usual = [planned(each) for each in unable]
     usual += [planned(able, "f32"), planned(able, k=0), planned(able, tuning=gw.MatMulTuning(tile_m=32))]
     assert all(each.features == frozenset() for each in usual)
 
 
 @pytest.mark.needs("chromium-experimental-subgroup-matrix")
-@pytest.mark.parametrize("k", [1, 15, 64, 100])
+@pytest.mark.parametrize("k", [1, 15, 64, 76, 104])
 def test_subgroups_multiply_like_numpy(device, k):
-    """With edges in every direction, and rows that are no whole vec4."""
-    for m, n in ((1, 1), (128, 128), (129, 131), (60, 260), (300, 36), (2100, 2004)):
+    """With edges in every direction, and rows that are no whole 16 bytes."""
+    for m, n in ((1, 1), (128, 128), (129, 131), (60, 264), (300, 36), (900, 612), (1500, 1608), (4200, 4100), (4200, 4104)):
         a, b = _integers("f16", m, k), _integers("f16", k, n, seed=1)
         primitive = gw.MatMul(device, "f16", m=m, n=n, k=k)
         run = primitive.execute(a=gw.asarray(a.ravel(), device), b=gw.asarray(b.ravel(), device))
@@ -474,7 +476,7 @@ def test_a_benchmark_and_its_roofline(tmp_path):
     sizes = {point.moved_bytes for point in document.device.calibration.copy}
     assert {2 * 4 * 96**2, 2 * 2 * 96**2} <= sizes
     (row,) = (line for line in done.output.splitlines() if line.startswith("matmul f32"))
-    assert row.count("%") == 2, "its interval, and of copy"
+    assert row.count("%") >= 2, "its interval, and of copy; of peak, too, where copies are as fast as they can be"
     *_, single, half = points(document, ceilings_of(document))
     flops = 2 * 96**3
     assert (single.intensity, half.intensity) == (flops / (12 * 96**2), flops / (6 * 96**2))
