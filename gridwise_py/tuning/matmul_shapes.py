@@ -105,15 +105,14 @@ class SubgroupShape:
 
 #: By the least items of the output: of large tiles, small outputs have too few for all multiprocessors.
 _SUBGROUP_SHAPES = (
-    (1 << 24, SubgroupShape()),
-    (1 << 21, SubgroupShape(tile_n=128)),
+    (1 << 21, SubgroupShape()),
     (1 << 19, SubgroupShape(tile_m=64, tile_n=64, tile_k=64, part_m=32, part_n=32)),
     (0, SubgroupShape(tile_m=32, tile_n=64, tile_k=64, part_m=16, part_n=32)),
 )
 
 
 def subgroup_shape_for(
-    capabilities: Capabilities, tuning: MatMulTuning | None = None, items: int = 1 << 24
+    capabilities: Capabilities, tuning: MatMulTuning | None = None, items: int = 1 << 21
 ) -> SubgroupShape | None:
     """Return the shape for a device whose subgroups multiply matrices of f16; None for others, and with a tuning.
 

@@ -188,8 +188,8 @@ device = adapter.request_device_sync(
 )
 found = set()
 for m, n, k in (
-    (512, 512, 512), (512, 512, 520), (500, 300, 77), (500, 300, 76), (1024, 1024, 256), (2048, 2048, 64),
-    (4096, 4096, 4096), (4096, 4096, 8), (1, 8, 3),
+    (512, 512, 512), (512, 512, 520), (500, 300, 77), (500, 300, 76), (1024, 1024, 256), (4096, 4096, 4096),
+    (4096, 4096, 8), (1, 8, 3),
 ):
     product = gw.MatMul(None, "f16", m=m, n=n, k=k, capabilities=MATRICES)
     plan = product.plan(gw.Layout.separate({"a": 2, "b": 2, "output": 2}, a=m * k, b=k * n, output=m * n))
@@ -197,7 +197,7 @@ for m, n, k in (
         if "subgroupMatrixLoad" in shader.text:
             device.create_shader_module(code=prologue("tint", shader.text) + shader.text)
             found.add(shader.text)
-assert len(found) > 7, len(found)
+assert len(found) > 6, len(found)
 broken = found.pop().replace("subgroup_matrix_right<f16, 8, 16>", "subgroup_matrix_right<f16, 8, 8>")
 try:
     device.create_shader_module(code=prologue("tint", broken) + broken)

@@ -253,13 +253,13 @@ def test_subgroups_multiply_f16_where_they_can_unless_a_shape_is_given():
     assert plan.parameters["shape"] == "subgroups"
     assert plan.kernels[0].workgroups == (20, 1, 1)
     found = set()
-    for m in (300, 10_000, 30_000, 300_000):
+    for m in (300, 10_000, 300_000):
         shape = subgroup_shape_for(able, None, m * 70)
         found.add(shape)
         (shader,) = planned(able, m=m).shaders.values()
         storage = re.findall(r"^var<workgroup> \w+: array<vec4<u32>, (\d+)>;", shader.text, re.MULTILINE)
         assert 16 * sum(int(items) for items in storage) == shape.storage_bytes
-    assert len(found) == 4, "larger tiles for larger products"
+    assert len(found) == 3, "larger tiles for larger products"
     wide = dataclasses.replace(able, subgroup_matrices=(SubgroupMatrices("f16", "f32", 16, 16, 16),))
     assert subgroup_shape_for(wide) == dataclasses.replace(subgroup_shape_for(able), items_n=16)
     little = dataclasses.replace(able, limits={**limits, "max-compute-workgroup-storage-size": 16_384})
@@ -273,7 +273,7 @@ def test_subgroups_multiply_f16_where_they_can_unless_a_shape_is_given():
 @pytest.mark.parametrize("k", [1, 15, 64, 76, 104])
 def test_subgroups_multiply_like_numpy(device, k):
     """With edges in every direction, and rows that are no whole 16 bytes."""
-    for m, n in ((1, 1), (128, 128), (129, 131), (60, 264), (300, 36), (900, 612), (1500, 1608), (4200, 4100), (4200, 4104)):
+    for m, n in ((1, 1), (128, 128), (129, 131), (60, 264), (300, 36), (900, 612), (1500, 1604), (1500, 1608)):
         a, b = _integers("f16", m, k), _integers("f16", k, n, seed=1)
         primitive = gw.MatMul(device, "f16", m=m, n=n, k=k)
         run = primitive.execute(a=gw.asarray(a.ravel(), device), b=gw.asarray(b.ravel(), device))
