@@ -32,6 +32,7 @@ from ..primitives.fusion import EXPRESSIONS, flat_of
 from ..primitives.group_spec import AGGREGATES, Count, group_spec, is_aggregate_name, parsed_aggregate
 from ..primitives.repeated_calls import one_shot
 from ..runtime.array import Array, asarray
+from ..runtime.context import capabilities
 from ..runtime.host_items import cast_items, extremes
 from ..types.datatype import STORAGE_DATATYPES
 from ..types.expression import LEAF_DATATYPES, Expression, as_node, index
@@ -485,6 +486,10 @@ class _Call:
             self._uploaded[id(items)] = (items, asarray(items, self._device))
         return self._uploaded[id(items)][1]
 
+    def _least_bytes_on_gpu(self) -> float:
+        """Return of how many bytes the ends are found on the GPU: no CPU adapter is faster than the host."""
+        return np.inf if capabilities(self._device).is_cpu else _LEAST_BYTES_ON_GPU
+
     def _ends(self, items: np.ndarray) -> tuple[int, int]:
         """Return the least and the largest of integers; 0 and 0 of none.
 
@@ -492,7 +497,7 @@ class _Call:
         """
         if not items.size:
             return 0, 0
-        if items.nbytes < _LEAST_BYTES_ON_GPU or items.dtype.itemsize != 4:
+        if items.dtype.itemsize != 4 or items.nbytes < self._least_bytes_on_gpu():
             least, most = extremes(items)
             return int(least), int(most)
         array = self._array(items)

@@ -371,7 +371,7 @@ def test_columns_in_another_order_of_bytes(device, dtype):
 )
 @pytest.mark.parametrize("key_dtype", ["u4", "i4", "i8", "u2"])
 def test_keys_and_values_whose_ends_a_gpu_finds(device, rng, monkeypatch, key_dtype, dtype, low, high):
-    monkeypatch.setattr(groups, "_LEAST_BYTES_ON_GPU", 0)
+    monkeypatch.setattr(groups._Call, "_least_bytes_on_gpu", lambda call: 0)
     keys = rng.integers(0 if key_dtype[0] == "u" else -7, 30, 5000).astype(key_dtype)
     x = rng.integers(low, high, keys.size).astype(dtype)
     found = gw.group_by(keys, total=(x, "sum"), mean=(x, "mean"), device=device)
