@@ -59,7 +59,7 @@ class MatMul(TwoInputs):
     tensor cores in an order of their own. It
     differs from the exact one by at most k·eps·(|a| @ |b|), with eps of f32, before it is rounded to the datatype. With
     k = 0 the output is zeros. It takes 2·m·n·k operations; the roofline is the measured rate of multiply-adds (see
-    ``gridwise roofline``). Rows whose length is a multiple of 4 are read as vec4; others are slower.
+    ``gridwise roofline``). Rows of a multiple of 4 items, in tensor cores of 8, are faster.
 
     Examples
     --------
