@@ -146,27 +146,26 @@ class MatMul(TwoInputs):
     ) -> None:
         tiles_m, tiles_n = shape.tiles(self.m, self.n)
         by_subgroups = isinstance(shape, SubgroupShape)
-        context: dict[str, Any] = {
-            **asdict(shape),
-            "half": self.datatype.itemsize_bytes == 2,
-            "natively": by_subgroups,
-        }
-        units: dict[str, int] | None = None
+        context: dict[str, Any] = {**asdict(shape), "half": self.datatype.itemsize_bytes == 2, "natively": by_subgroups}
         constants: dict[str, int] = {}
-        # If rows are not whole vec4, two invocations write parts of one.
-        output = layout["output"].by_words()
-        if isinstance(shape, MatMulShape):
+        units: dict[str, int] | None = None
+        if isinstance(shape, SubgroupShape):
+            whole, (steps, rest) = self.k % 8 == 0 and self.n % 8 == 0, divmod(self.k, shape.tile_k)
+            constants["STEPS"] = steps if whole else steps + (rest > 0)
+            units = {"a": 16, "b": 16, "output": 16} if whole else None
+            context |= {
+                "whole": whole,
+                "quads": self.k % 4 == 0 and self.n % 4 == 0,
+                "steps": steps > 0,
+                "tail": rest > 0,
+                "storage_bytes": shape.storage_bytes,
+                "exchanged_n": shape.exchanged_n,
+            }
+        else:
             context["lanes_m"] = min(4, shape.tile_m // shape.thread_m)
             context["lanes_n"] = min(8, shape.tile_n // shape.thread_n)
-        else:
-            context["whole"] = whole = self.k % 8 == 0 and self.n % 8 == 0
-            context["quads"] = self.k % 4 == 0 and self.n % 4 == 0
-            steps, rest = divmod(self.k, shape.tile_k)
-            context["steps"], context["tail"] = steps > 0, rest > 0
-            constants = {"STEPS": steps if whole else steps + (rest > 0)}
-            context["storage_bytes"], context["exchanged_n"] = shape.storage_bytes, shape.exchanged_n
-            if whole:
-                units, output = dict.fromkeys(("a", "b", "output"), 16), layout["output"]
+        # If rows are not whole vec4, two invocations write parts of one.
+        output = layout["output"] if units else layout["output"].by_words()
         builder.kernel(
             "matmul",
             "matmul_subgroups.wgsl" if by_subgroups else "matmul.wgsl",
