@@ -74,6 +74,7 @@ def runs(folder: Path = RESULTS) -> Iterator[Run]:
             engine, is_dawn = _engine(document["versions"])
             counts = {"passed": 0, "failed": 0, "skipped": 0} | document["outcomes"]
             words = ", ".join(f"{count:,} {outcome}" for outcome, count in counts.items())
+            words += "".join(f", without {folder}" for folder in document.get("left_out", ()))
             for name in dict.fromkeys(document["adapters"]):
                 adapter, backend, driver = name.rsplit(", ", 2)
                 system = document["host"]["system"]

@@ -126,6 +126,7 @@ class Costs:
         return context | {
             "adapters": [f"{adapter.name}, {adapter.backend}, {adapter.driver}" for adapter in adapters],
             "tests": config.option.markexpr,
+            "left_out": config.option.ignore or [],
             "workers": getattr(config.option, "numprocesses", None) or 1,
             "wall_s": round(time.monotonic() - self._begin_s, 1),
             "outcomes": {
