@@ -29,12 +29,12 @@ from ..primitives.function_arguments import (
     without_doubles,
 )
 from ..primitives.fusion import EXPRESSIONS, flat_of
-from ..primitives.group_spec import AGGREGATES, Count, group_spec, is_aggregate_name, parsed_aggregate
+from ..primitives.group_spec import AGGREGATES, Count, group_spec, is_aggregate_name, parsed_aggregate, refuse_wide
 from ..primitives.repeated_calls import one_shot
 from ..runtime.array import Array, asarray
 from ..runtime.context import capabilities
 from ..runtime.host_items import cast_items, extremes
-from ..types.datatype import STORAGE_DATATYPES
+from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, as_datatype
 from ..types.expression import LEAF_DATATYPES, Expression, as_node, index
 from ..types.expression_functions import StructExpression, where
 from ..types.operators import Add, BinOp, Max, Min, Multiply
@@ -201,7 +201,7 @@ def group_by(
     Raises
     ------
     ArgumentError, DatatypeError, LengthError
-        If an argument does not fit: nothing is submitted then.
+        If an argument does not fit: no group is computed then.
 
     Notes
     -----
@@ -371,6 +371,8 @@ class _Call:
         self._columns: dict[int, Any] = {}
         self._uploaded: dict[int, tuple[np.ndarray, Array]] = {}
         self._expressions: dict[int, Expression] = {}
+        #: The least and the largest of integers on the host, by the identity of these.
+        self._found_ends: dict[int, tuple[np.ndarray, int, int]] = {}
         #: What is made of columns on the host, by the identity of these: which items are not NaN.
         self._present: dict[int, np.ndarray | None] = {}
         #: Keys that are no numbers, by their names.
@@ -385,6 +387,7 @@ class _Call:
 
     def run(self, keys: Any, key_bits: Any, size: int | None, deterministic: bool) -> Groups:
         """Check everything, upload what is on the host, and compute."""
+        size = None if size is None else integer("size", size, 1)
         named = self._named(keys)
         self._check(named, {name: column for name, (column, _, _) in self._aggregates.items() if column is not None})
         columns = list(self._columns.values())
@@ -392,6 +395,10 @@ class _Call:
         self._check_results()
         bound = [array for each in columns if isinstance(each, EXPRESSIONS) for _, array in flat_of(each).arrays]
         self._device = device_of(*bound, *columns, device=self._asked)
+        for name, (column, how, _) in self._aggregates.items():
+            items = None if column is None else self._items(column)
+            if isinstance(items, np.ndarray) and items.dtype.itemsize == _WIDE and how in ("var", "std"):
+                refuse_wide(_CALL, name, as_datatype(items.dtype, ITEM_DATATYPES), how)
         given, bits = self._keys(named, key_bits)
         wanted = dict(self._own_aggregates())
         one = next(iter(given.values())) if _is_column(keys) or isinstance(keys, _OneKey) else given
@@ -490,22 +497,27 @@ class _Call:
         """Return of how many bytes the ends are found on the GPU: no CPU adapter is faster than the host."""
         return np.inf if capabilities(self._device).is_cpu else _LEAST_BYTES_ON_GPU
 
-    def _ends(self, items: np.ndarray) -> tuple[int, int]:
+    def _ends(self, items: np.ndarray, *, on_host: bool = False) -> tuple[int, int]:
         """Return the least and the largest of integers; 0 and 0 of none.
 
         Many items of 4 bytes are uploaded as they are in any case, and a GPU reads them sooner than the host does.
+        Calls whose results stay on the GPU do not wait for it.
         """
-        if not items.size:
-            return 0, 0
-        if items.dtype.itemsize != 4 or items.nbytes < self._least_bytes_on_gpu():
-            least, most = extremes(items)
-            return int(least), int(most)
-        array = self._array(items)
-        least, most = (
-            kept_primitive(Reduce, self._device, array.datatype.name, op).run_once(input=array)["output"].item()
-            for op in (Min, Max)
-        )
-        return int(least), int(most)
+        if id(items) not in self._found_ends:
+            on_host = on_host or self._on_gpu or items.dtype.itemsize != 4
+            if not items.size:
+                ends: Any = (0, 0)
+            elif on_host or items.nbytes < self._least_bytes_on_gpu():
+                ends = extremes(items)
+            else:
+                array = self._array(items)
+                found = [
+                    kept_primitive(Reduce, self._device, array.datatype.name, op).run_once(input=array)["output"]
+                    for op in (Min, Max)
+                ]
+                ends = [each.item() for each in found]
+            self._found_ends[id(items)] = items, int(ends[0]), int(ends[1])
+        return self._found_ends[id(items)][1:]
 
     def _summable(self, items: np.ndarray) -> np.ndarray:
         """Return integers or bools whose sums do not wrap where numpy's do not: of 8 bytes only where they must be."""
@@ -516,7 +528,12 @@ class _Call:
         least, most = int(some.min()), int(some.max())
         if max(-least, most) * items.size < bound:
             least, most = self._ends(items)
-        return items if max(-least, most) * items.size < bound else cast_items(items, _total(items.dtype))
+        if max(-least, most) * items.size < bound:
+            return items
+        uploaded = self._uploaded.get(id(items))
+        if uploaded is not None and id(uploaded[1]) not in self._expressions:
+            del self._uploaded[id(items)]  # for its ends alone
+        return cast_items(items, _total(items.dtype))
 
     def _read(self, items: Any) -> Expression:
         """Return a column as kernels read it, one expression for all aggregates of it."""
@@ -551,8 +568,11 @@ class _Call:
         self, name: str, items: np.ndarray, key_bits: int | None, *, alone: bool
     ) -> tuple[np.ndarray, int | None]:
         """Return keys of the host as they are uploaded, and their bits; note how results become keys again."""
-        ends = self._ends(items) if items.dtype.kind in "iu" else None
-        if key_bits is not None and name not in self._labels and ends is not None:
+        is_checked = key_bits is not None and name not in self._labels and items.dtype.kind in "iu"
+        key_bits = integer("key_bits", key_bits, 1) if is_checked else key_bits
+        # A check comes before anything is submitted.
+        ends = self._ends(items, on_host=is_checked) if items.dtype.kind in "iu" else None
+        if is_checked and ends is not None:
             _check_bits(name, ends, integer("key_bits", key_bits, 1))
         narrow, bits = _narrowed(items, ends, alone=alone)
         if narrow.dtype.itemsize == _WIDE and not alone and not self._on_gpu:

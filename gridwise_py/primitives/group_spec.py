@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
@@ -33,6 +33,7 @@ __all__ = [
     "key_expression",
     "parsed_aggregate",
     "parts_of",
+    "refuse_wide",
 ]
 
 #: The names of aggregates.
@@ -461,6 +462,14 @@ def parsed_aggregate(what: str, name: str, given: Any) -> tuple[Any, str | BinOp
     return column, how, float(parts[2]) if parts[2:] else 0.0
 
 
+def refuse_wide(what: str, name: str, datatype: object, how: object) -> NoReturn:
+    """Raise since there is no such aggregate of items of 8 bytes."""
+    raise DatatypeError(
+        f"{what}: {name}= is the {how} of items of {datatype}, of which there are sums, products, minima and maxima; "
+        f"convert them first, for example with x.astype(np.float32)"
+    )
+
+
 class _Packing:
     """Distributes aggregates over passes."""
 
@@ -560,10 +569,7 @@ class _Packing:
                 f"for example with x.astype(np.float32), or give arrays of numpy"
             )
         if not isinstance(how, BinOp):
-            raise DatatypeError(
-                f"{self._what}: {name}= is the {how} of items of {datatype}, of which there are sums, products, minima "
-                f"and maxima; convert them first, for example with x.astype(np.float32)"
-            )
+            refuse_wide(self._what, name, datatype, how)
         argument = f"{name}_items"
         self.columns.append((argument, datatype))
         self._own.append((how, datatype, [], argument, (Store(name, datatype),)))

@@ -33,7 +33,7 @@ _MOST_ITERATIONS_CPU = 65_000
 class MatMul(TwoInputs):
     """Multiply two matrices: ``output = a @ b``.
 
-    Arrays hold the matrices row by row. Another size needs no compilation; in tensor cores another k does.
+    Arrays hold the matrices row by row. Another size needs no compilation; in tensor cores it may.
 
     Parameters
     ----------
@@ -43,8 +43,8 @@ class MatMul(TwoInputs):
     m, n, k : int
         `a` is m × k, `b` is k × n, and the output is m × n.
     tuning : MatMulTuning, optional
-        Shape of the kernel; affects only the speed, and whether tensor cores are used, which have one shape. By default
-        the library's.
+        Shape of the kernel; affects only the speed, and whether tensor cores are used, which have shapes of their own.
+        By default the library's.
     capabilities : Capabilities, optional
         The capabilities to plan for, with None as device. By default those measured on the device.
 

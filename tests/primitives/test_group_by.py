@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
+from gridwise_py.backend.device_state import state_of
 from gridwise_py.errors import ArgumentError, DatatypeError, LengthError
 from gridwise_py.functions import groups
 from helpers.cases import FULL
@@ -379,6 +380,27 @@ def test_keys_and_values_whose_ends_a_gpu_finds(device, rng, monkeypatch, key_dt
     wanted = [x[keys == key] for key in found.keys]
     assert_same(found.total, np.array([each.sum() for each in wanted]))
     np.testing.assert_allclose(found.mean, [each.mean() for each in wanted], rtol=1e-12)
+
+
+def test_what_a_gpu_finds_ends_for_is_checked_before_and_leaves_nothing(device, monkeypatch):
+    monkeypatch.setattr(groups._Call, "_least_bytes_on_gpu", lambda call: 0)
+    keys = np.arange(9000, dtype=np.uint32) % 7
+    before = state_of(device).uses
+    for wrong in (
+        {"key_bits": 2}, {"key_bits": 0}, {"key_bits": "a"}, {"size": -1}, {"x": (keys.astype(np.int64), "var")},
+    ):  # fmt: skip
+        with pytest.raises((ArgumentError, DatatypeError)):
+            gw.group_by(keys, **{"n": gw.count, **wrong}, device=device)
+    assert state_of(device).uses == before
+    # A sample of the first items says that sums fit, the others do not.
+    items = np.zeros(keys.size, np.int32)
+    items[-7:] = 2**31 - 1
+    found = gw.group_by(keys, total=(items, "sum"), mean=(items, "mean"), low=(items, "min"), device=device)
+    assert found.total.tolist() == [2**31 - 1] * 7
+    np.testing.assert_allclose(found.mean, found.total / np.bincount(keys))
+    assert not found.low.any()
+    on_gpu = gw.group_by(keys, total=(gw.asarray(items, device), "sum"), device=device)
+    assert_same(on_gpu.total.to_numpy()[:7], found.total.astype(np.int32))
 
 
 @pytest.mark.parametrize("dtype", [np.int64, pytest.param(np.uint64, marks=pytest.mark.slow)])

@@ -100,6 +100,16 @@ def test_nan_and_infinities_stay_in_their_rows_and_columns(device, datatype):
     assert_same(got.ravel(), expected.astype(a.dtype).ravel())
 
 
+def test_what_lies_behind_a_row_is_in_no_sum(device):
+    """Of whole rows, which are read past their ends, in tensor cores, too: what is there may be infinite."""
+    a, b = _integers("f16", 21, 72), _integers("f16", 72, 40, seed=1)
+    a[1:, 0], a[20], b[71, 39], b[1, 0] = np.nan, np.inf, np.inf, -np.inf
+    with np.errstate(invalid="ignore"):
+        expected = a.astype(np.float32) @ b.astype(np.float32)
+    assert np.isfinite(expected[0, 1:39]).all()
+    assert_same(_run(device, a, b, "f16").ravel(), expected.astype(a.dtype).ravel())
+
+
 def test_f16_is_rounded_as_numpy_does(device):
     """Products of two f16 are exact in f32: every rounding is that of the output. All kinds of numbers, ties too."""
     rng = np.random.default_rng(3)
