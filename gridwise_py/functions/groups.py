@@ -16,7 +16,7 @@ import wgpu
 
 from ..errors import ArgumentError, DatatypeError
 from ..extras import imported
-from ..primitives import GroupBy, Reduce, count
+from ..primitives import GroupBy, count
 from ..primitives.function_arguments import (
     HostItems,
     argument_array,
@@ -41,6 +41,7 @@ from ..types.operators import Add, BinOp, Max, Min, Multiply
 from ..types.options import integer
 from .bins import of_sums, sums_may_wrap, two_words
 from .labels import Labels, labels_of, numbered
+from .summaries import minmax
 
 __all__ = ["Groups", "group_by"]
 
@@ -396,8 +397,8 @@ class _Call:
         bound = [array for each in columns if isinstance(each, EXPRESSIONS) for _, array in flat_of(each).arrays]
         self._device = device_of(*bound, *columns, device=self._asked)
         for name, (column, how, _) in self._aggregates.items():
-            items = None if column is None else self._items(column)
-            if isinstance(items, np.ndarray) and items.dtype.itemsize == _WIDE and how in ("var", "std"):
+            items = self._items(column) if how in ("var", "std") else None
+            if isinstance(items, np.ndarray) and items.dtype.itemsize == _WIDE:
                 refuse_wide(_CALL, name, as_datatype(items.dtype, ITEM_DATATYPES), how)
         given, bits = self._keys(named, key_bits)
         wanted = dict(self._own_aggregates())
@@ -510,12 +511,7 @@ class _Call:
             elif on_host or items.nbytes < self._least_bytes_on_gpu():
                 ends = extremes(items)
             else:
-                array = self._array(items)
-                found = [
-                    kept_primitive(Reduce, self._device, array.datatype.name, op).run_once(input=array)["output"]
-                    for op in (Min, Max)
-                ]
-                ends = [each.item() for each in found]
+                ends = [each.item() for each in minmax(self._array(items))]
             self._found_ends[id(items)] = items, int(ends[0]), int(ends[1])
         return self._found_ends[id(items)][1:]
 
@@ -549,11 +545,16 @@ class _Call:
             raise ArgumentError(
                 f"{_CALL}: key_bits has {len(asked)} numbers, but there are {len(columns)} columns of keys"
             )
+        for (name, value), bits in zip(columns.items(), asked, strict=True):
+            items: Any = None if bits is None or name in self._labels else self._items(value)
+            if isinstance(items, np.ndarray) and items.dtype.kind in "iu":
+                # On the host, as no check may come after a submission.
+                _check_bits(name, self._ends(items, on_host=True), integer("key_bits", bits, 1))
         given: dict[str, Any] = {}
         for place, (name, value) in enumerate(columns.items()):
-            items: Any = self._labels[name].codes if name in self._labels else self._items(value)
+            items = self._labels[name].codes if name in self._labels else self._items(value)
             if isinstance(items, np.ndarray):
-                items, bits = self._host_keys(name, items, asked[place], alone=len(columns) == 1)
+                items, bits = self._host_keys(name, items, alone=len(columns) == 1)
                 asked[place] = bits if asked[place] is None else asked[place]
             if isinstance(items, EXPRESSIONS):
                 given[name] = items
@@ -564,16 +565,9 @@ class _Call:
                 given[name] = self._read(items)
         return given, None if all(bits is None for bits in asked) else asked
 
-    def _host_keys(
-        self, name: str, items: np.ndarray, key_bits: int | None, *, alone: bool
-    ) -> tuple[np.ndarray, int | None]:
+    def _host_keys(self, name: str, items: np.ndarray, *, alone: bool) -> tuple[np.ndarray, int | None]:
         """Return keys of the host as they are uploaded, and their bits; note how results become keys again."""
-        is_checked = key_bits is not None and name not in self._labels and items.dtype.kind in "iu"
-        key_bits = integer("key_bits", key_bits, 1) if is_checked else key_bits
-        # A check comes before anything is submitted.
-        ends = self._ends(items, on_host=is_checked) if items.dtype.kind in "iu" else None
-        if is_checked and ends is not None:
-            _check_bits(name, ends, integer("key_bits", key_bits, 1))
+        ends = self._ends(items) if items.dtype.kind in "iu" else None
         narrow, bits = _narrowed(items, ends, alone=alone)
         if narrow.dtype.itemsize == _WIDE and not alone and not self._on_gpu:
             # A code has no room for such a key, but for its place among the others.

@@ -111,33 +111,29 @@ _SUBGROUP_SHAPES = (
 )
 
 
-def subgroup_shape_for(
-    capabilities: Capabilities, tuning: MatMulTuning | None = None, items: int = 1 << 21
-) -> SubgroupShape | None:
+def subgroup_shape_for(capabilities: Capabilities, tuning: MatMulTuning | None, items: int) -> SubgroupShape | None:
     """Return the shape for a device whose subgroups multiply matrices of f16; None for others, and with a tuning.
 
     Parameters
     ----------
     capabilities : Capabilities
-    tuning : MatMulTuning, optional
+    tuning : MatMulTuning or None
     items : int
         Of the output.
     """
-    limits = capabilities.limits
     able = capabilities.features.issuperset(SubgroupShape.FEATURES) and capabilities.subgroup_size == 32
-    if able and not MatMulTuning.of(tuning).to_dict():
-        most_invocations = limits["max-compute-invocations-per-workgroup"]
-        storage_bytes = limits["max-compute-workgroup-storage-size"]
-        for items_n in (8, 16):
-            if SubgroupMatrices("f16", "f32", 16, items_n, 16) in capabilities.subgroup_matrices:
-                for least, shape in _SUBGROUP_SHAPES:
-                    if (
-                        items >= least
-                        and shape.workgroup_size <= most_invocations
-                        and shape.storage_bytes <= storage_bytes
-                    ):
-                        return replace(shape, items_n=items_n)
-    return None
+    matrices = (n for n in (8, 16) if SubgroupMatrices("f16", "f32", 16, n, 16) in capabilities.subgroup_matrices)
+    items_n = next(matrices, None)
+    if not able or items_n is None or MatMulTuning.of(tuning).to_dict():
+        return None
+    most_invocations = capabilities.limits["max-compute-invocations-per-workgroup"]
+    most_bytes = capabilities.limits["max-compute-workgroup-storage-size"]
+    fit = (
+        replace(shape, items_n=items_n)
+        for least, shape in _SUBGROUP_SHAPES
+        if items >= least and shape.workgroup_size <= most_invocations and shape.storage_bytes <= most_bytes
+    )
+    return next(fit, None)
 
 
 def matmul_shapes_for(capabilities: Capabilities, tuning: MatMulTuning | None = None) -> Shapes[MatMulShape]:

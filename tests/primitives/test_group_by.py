@@ -391,10 +391,21 @@ def test_what_a_gpu_finds_ends_for_is_checked_before_and_leaves_nothing(device, 
     ):  # fmt: skip
         with pytest.raises((ArgumentError, DatatypeError)):
             gw.group_by(keys, **{"n": gw.count, **wrong}, device=device)
+    with pytest.raises(ArgumentError, match="key_bits"):
+        gw.group_by((keys, keys), n=gw.count, key_bits=(None, 2), device=device)
     assert state_of(device).uses == before
     # A sample of the first items says that sums fit, the others do not.
     items = np.zeros(keys.size, np.int32)
     items[-7:] = 2**31 - 1
+    held, results = [], groups._Call._results
+
+    def noted(call, *arguments):
+        held.append([each.dtype for each, _ in call._uploaded.values() if each is not keys])
+        return results(call, *arguments)
+
+    monkeypatch.setattr(groups._Call, "_results", noted)
+    gw.group_by(keys, total=(items, "sum"), device=device)
+    assert held == [[np.dtype(np.int64)]], "not also the items of 4 bytes, which were uploaded for their ends"
     found = gw.group_by(keys, total=(items, "sum"), mean=(items, "mean"), low=(items, "min"), device=device)
     assert found.total.tolist() == [2**31 - 1] * 7
     np.testing.assert_allclose(found.mean, found.total / np.bincount(keys))

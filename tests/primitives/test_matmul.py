@@ -271,16 +271,17 @@ def test_subgroups_multiply_f16_where_they_can_unless_a_shape_is_given():
         assert 16 * sum(int(items) for items in storage) == shape.storage_bytes
     assert len(found) == 3, "larger tiles for larger products"
     wide = dataclasses.replace(able, subgroup_matrices=(SubgroupMatrices("f16", "f32", 16, 16, 16),))
-    assert subgroup_shape_for(wide) == dataclasses.replace(subgroup_shape_for(able), items_n=16)
+    shapes = [subgroup_shape_for(each, None, 1 << 24) for each in (able, wide)]
+    assert shapes[1] == dataclasses.replace(shapes[0], items_n=16)
     little = dataclasses.replace(able, limits={**limits, "max-compute-workgroup-storage-size": 16_384})
-    assert subgroup_shape_for(little, None, 1 << 24) == subgroup_shape_for(able, None, 1)
+    assert subgroup_shape_for(little, None, 1 << 24) == subgroup_shape_for(able, None, 1) in found
     usual = [planned(each) for each in unable]
     usual += [planned(able, "f32"), planned(able, k=0), planned(able, tuning=gw.MatMulTuning(tile_m=32))]
     assert all(each.features == frozenset() for each in usual)
 
 
 @pytest.mark.needs("chromium-experimental-subgroup-matrix")
-@pytest.mark.parametrize("k", [8, 15, 64, 76, 104])
+@pytest.mark.parametrize("k", [1, 8, 15, 64, 76, 104])
 def test_subgroups_multiply_like_numpy(device, k):
     """With edges in every direction, and rows that are no whole 16 bytes."""
     for m, n in ((1, 1), (128, 128), (129, 131), (60, 264), (300, 36), (900, 612), (1500, 1604), (1500, 1608)):
@@ -486,7 +487,8 @@ def test_a_benchmark_and_its_roofline(tmp_path):
     sizes = {point.moved_bytes for point in document.device.calibration.copy}
     assert {2 * 4 * 96**2, 2 * 2 * 96**2} <= sizes
     (row,) = (line for line in done.output.splitlines() if line.startswith("matmul f32"))
-    assert row.count("%") >= 2, "its interval, and of copy; of peak, too, where copies are as fast as they can be"
+    (heading,) = (line for line in done.output.splitlines() if "G items/s" in line and "of copy" in line)
+    assert row.count("%") == 2 + ("of peak" in heading), "its interval, and of copy; where it is shown, of peak"
     *_, single, half = points(document, ceilings_of(document))
     flops = 2 * 96**3
     assert (single.intensity, half.intensity) == (flops / (12 * 96**2), flops / (6 * 96**2))
