@@ -10,19 +10,22 @@ SETUP := PYTHON="$(PYTHON)" sh scripts/setup.sh
 # containers do: dozens of tests start programs that import the package.
 PYTEST := PYTHONDONTWRITEBYTECODE= GRIDWISE_REQUIRE_GPU=1 $(BIN)/python -m pytest -n auto --dist loadfile
 SUITE := -m "not slow and not tint and not browser"
+# What a commit needs (tests/left_out.json names the others), and what `make test-full` has beyond it.
+QUICK := -m "not full and not slow and not tint and not browser"
+REST := -m "full and not slow and not tint and not browser"
 # These tests need Chromium, which set-up does not install.
 ALL = $(if $(shell command -v chromium 2>/dev/null),,-m "not tint and not browser")
 
 # Another Vulkan driver, which every Chromium brings: subgroups of 4, and no progress between workgroups.
 SWIFTSHADER := $(firstword $(wildcard $(addsuffix /vk_swiftshader_icd.json,/usr/lib/chromium /opt/google/chrome)))
-ON_SWIFTSHADER := VK_DRIVER_FILES=$(SWIFTSHADER) $(PYTEST) $(SUITE)
+ON_SWIFTSHADER := VK_DRIVER_FILES=$(SWIFTSHADER) $(PYTEST)
 # What proves most there in half a minute: all primitives by their signatures, look-back, subgroups. Then the engine Dawn,
 # where wgpudawn is installed: it takes SwiftShader, and refuses Mesa 22.3. Not the whole suite:
 # SwiftShader compiles a reduction by key in a second with `vecs=2`, and not within a minute with 4.
 SECOND := $(addprefix tests/primitives/test_,every_primitive.py scan.py reduce.py) tests/backend/test_dawn.py
 # All primitives on that engine, and what engines differ in.
 WITH_DAWN = $(and $(SWIFTSHADER),$(wildcard .venv/lib/python*/site-packages/wgpudawn))
-ON_DAWN := GRIDWISE_ENGINE=dawn $(ON_SWIFTSHADER) tests/backend $(addprefix tests/runtime/test_,batch.py sequence.py event.py) \
+ON_DAWN := GRIDWISE_ENGINE=dawn $(ON_SWIFTSHADER) $(SUITE) tests/backend $(addprefix tests/runtime/test_,batch.py sequence.py event.py) \
 	tests/primitives/test_every_primitive.py
 NO_DAWN := "No wgpudawn or no Chromium here (pip install -e '.[dawn]'): NO PRIMITIVE RAN ON DAWN."
 NO_SWIFTSHADER := "No Chromium here (Debian: apt-get install chromium), so no SwiftShader: NOTHING RAN ON A SECOND DRIVER."
@@ -36,7 +39,7 @@ export MESA_SHADER_CACHE_DIR ?= $(CURDIR)/.make/mesa
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help bench docs test test-core test-bench test-browser test-fleet test-dask test-all test-swiftshader validate soak peers soak-gpu soak-dask leaks fuzz array-api mutate audit lock lint format dist release-check compare-release clean
+.PHONY: help bench docs test test-full test-core test-bench test-browser test-fleet test-dask test-all test-swiftshader validate soak peers soak-gpu soak-dask leaks fuzz array-api mutate audit lock lint format dist release-check compare-release clean
 
 help:  ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1@/p' Makefile | tr @ '\t' | expand -t 25
@@ -53,10 +56,16 @@ docs:  ## the site, in build/site: notebooks are run, links, code and search are
 	$(BIN)/python scripts/check_site.py build/site
 	@echo "open build/site/index.html"
 
-test:  ## the tests, with part of each costly grid; without ARGS, some of them again on SwiftShader's Vulkan
+test:  ## the tests that a commit needs; without ARGS, some of them again on SwiftShader's Vulkan
 	@$(SETUP) dev adapter
-	$(PYTEST) $(SUITE) $(ARGS)
-	$(if $(ARGS),,$(if $(SWIFTSHADER),$(ON_SWIFTSHADER) $(SECOND),@echo $(NO_SWIFTSHADER)))
+	$(PYTEST) $(QUICK) $(ARGS)
+	$(if $(ARGS),,$(if $(SWIFTSHADER),$(ON_SWIFTSHADER) $(QUICK) $(SECOND),@echo $(NO_SWIFTSHADER)))
+
+test-full: MARKS = $(if $(AFTER_TEST),$(REST),$(SUITE))
+test-full:  ## the tests, with part of each costly grid; AFTER_TEST=1 leaves out what `make test` runs
+	@$(SETUP) dev adapter
+	$(PYTEST) $(MARKS) $(ARGS)
+	$(if $(ARGS),,$(if $(SWIFTSHADER),$(ON_SWIFTSHADER) $(MARKS) $(SECOND),@echo $(NO_SWIFTSHADER)))
 
 # Parts of it; tests/project has the rest.
 test-core: PART := backend display planning primitives profiling runtime storage timing tuning types
@@ -75,7 +84,7 @@ test-core test-bench test-browser test-fleet test-dask:
 
 test-swiftshader:  ## the tests on SwiftShader's Vulkan, which Chromium brings; ARGS="tests/primitives/test_scan.py"
 	@$(SETUP) dev adapter
-	$(if $(SWIFTSHADER),$(ON_SWIFTSHADER) $(or $(ARGS),$(SECOND)),@echo $(NO_SWIFTSHADER))
+	$(if $(SWIFTSHADER),$(ON_SWIFTSHADER) $(SUITE) $(or $(ARGS),$(SECOND)),@echo $(NO_SWIFTSHADER))
 
 test-all:  ## all tests, whole grids, too; then the suite with checked shader modules, then with no optional feature
 	@$(SETUP) dev adapter
@@ -83,7 +92,7 @@ test-all:  ## all tests, whole grids, too; then the suite with checked shader mo
 	$(PYTEST) $(ALL) $(ARGS)
 	GRIDWISE_SHADER_CHECKS=1 $(PYTEST) $(SUITE) $(ARGS)
 	GRIDWISE_TEST_REFUSE_FEATURES=1 $(PYTEST) $(SUITE) $(ARGS)
-	$(if $(SWIFTSHADER),$(ON_SWIFTSHADER) $(SECOND),@echo $(NO_SWIFTSHADER))
+	$(if $(SWIFTSHADER),$(ON_SWIFTSHADER) $(SUITE) $(SECOND),@echo $(NO_SWIFTSHADER))
 	$(if $(WITH_DAWN),$(ON_DAWN),@echo $(NO_DAWN))
 
 # Where figures go; see docs/contribute/how-reliability-is-tested.md.
@@ -129,7 +138,7 @@ array-api:  ## the array API standard's own tests on the functions that exist he
 
 mutate:  ## stored mutants: those that these tests no longer notice are printed; goes on where it was
 	@$(SETUP) tools adapter
-	$(BIN)/python scripts/mutate.py now --table before now $(ARGS)
+	$(BIN)/python scripts/mutate.py full --killers 3 $(ARGS)
 
 audit:  ## whether a vulnerability is known of a package that CI installs; says so where nobody can be asked
 	@$(SETUP) tools

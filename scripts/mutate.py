@@ -381,6 +381,8 @@ def _try_all(session: pytest.Session, options: argparse.Namespace) -> None:
             order = covering.order(mutant, [test for *_, test in killers[:4]], trials.items)
             found = trials.attempt(mutant, order)
             result = {"killed_by": found.test and found.test + found.how, "tests": found.tests, "of": len(order)}
+            more = list(_others(trials, mutant, order, found.test, options.killers - 1))
+            result |= {"also_by": more} if more else {}
         except (LookupError, FileNotFoundError) as error:
             result = {"killed_by": None, "gone": str(error).partition("\n")[0]}
         mutant.results[name] = {**result, "seconds": round(time.monotonic() - begin, 1)}
@@ -393,6 +395,16 @@ def _try_all(session: pytest.Session, options: argparse.Namespace) -> None:
             f"{mutant.what[:60]}: {how}")  # fmt: skip
     if trials.fails:
         say("left out, as they fail without a mutant: " + ", ".join(sorted(trials.fails)))
+
+
+def _others(trials: Trials, mutant: Mutant, order: list[str], killer: str | None, count: int) -> Iterator[str]:
+    """Yield up to so many more tests that notice a mutant, likely and cheap ones first."""
+    while count > 0 and killer in order:
+        order = [test for test in order if test != killer]
+        killer = trials.attempt(mutant, order).test
+        if killer in order:
+            yield killer
+        count -= 1
 
 
 def _is_wanted(mutant: Mutant, options: argparse.Namespace) -> bool:
@@ -460,6 +472,7 @@ def main() -> int:
     parser.add_argument("--tree", type=Path, default=ROOT, help="the checkout whose tests and modules are meant")
     parser.add_argument("--file", type=Path, default=store.STORED)
     parser.add_argument("--group", action="append", choices=[*GROUPS, "faults"])
+    parser.add_argument("--killers", type=int, default=1, help="look for so many tests that notice a mutant")
     parser.add_argument("--again", action="store_true", help="also those that survived")
     parser.add_argument("--killed", metavar="NAME", help="only those that the suite of this name killed")
     parser.add_argument("--cpu-s", type=float, default=30.0, help="for the tests of a mutant that none notices")

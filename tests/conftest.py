@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import json
 import logging
 import os
 import tempfile
@@ -84,6 +85,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if not DEVICE_FIXTURES.isdisjoint(getattr(item, "fixturenames", ())):
             item.add_marker("gpu")
+        if _is_left_out(item):
+            item.add_marker("full")
         thin = item.get_closest_marker("thin")
         if thin is not None and hasattr(item, "callspec") and item.get_closest_marker("slow") is None:
             thinned[item.path, item.originalname, thin.args[0]].append(item)
@@ -96,6 +99,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             chosen.add(best)
         for item in set(group) - chosen:
             item.add_marker("slow")
+
+
+# ---- the tiers ----
+
+#: What scripts/choose_tests.py left to `make test-full`: by file and function, the sets of parameters that `make test`
+#: runs yet. What is not named here, as a new test, is run by both.
+LEFT_OUT: dict[str, dict[str, list[str]]] = json.loads((Path(__file__).parent / "left_out.json").read_text("utf-8"))
+
+
+def _is_left_out(item: pytest.Item) -> bool:
+    file, _, name = item.nodeid.removeprefix("tests/").partition("::")
+    function, _, parameters = name.partition("[")
+    kept = LEFT_OUT.get(file, {}).get(function)
+    return kept is not None and parameters.removesuffix("]") not in kept
 
 
 def _values(item: pytest.Item, strength: int) -> frozenset[tuple[tuple[str, int], ...]]:

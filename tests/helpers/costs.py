@@ -1,7 +1,8 @@
 """What tests cost: core-seconds and compiled pipelines by folder, shown at the end of a run.
 
-``--costs FILE`` writes the same of each test, as JSON: ``{node id: [core-seconds, pipelines]}``. ``--summary FILE``
-writes what came out, what was skipped and why, and on which adapters.
+``--costs FILE`` writes the same of each test, as JSON: ``{node id: [core-seconds, pipelines, asked]}``, where `asked`
+names every pipeline that the test uses, whoever compiled it. ``--summary FILE`` writes what came out, what was skipped
+and why, and on which adapters.
 
 On a software adapter compiling is most of the cost, so the number of pipelines is what a new test should keep low.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import time
+import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -21,6 +23,7 @@ from wgpu.backends.wgpu_native import GPUDevice
 
 import gridwise_py as gw
 from gridwise_py.bench.results.context import host_context, run_context
+from gridwise_py.runtime.pipelines import _Order
 
 #: A file with a larger share of the core-seconds is named.
 SHARE = 0.03
@@ -40,17 +43,29 @@ class _Cost:
 
 
 class _Made:
-    """Counts the pipelines that this process has made."""
+    """Counts the pipelines that this process has made, and names those that it asked for since they were last taken."""
 
     def __init__(self) -> None:
         self.count = 0
-        make = GPUDevice.create_compute_pipeline
+        self._asked: set[str] = set()
+        make, order_of = GPUDevice.create_compute_pipeline, _Order.of
 
         def counted(*args, **kwargs):
             self.count += 1
             return make(*args, **kwargs)
 
+        def noted(plan, kernel):
+            order = order_of(plan, kernel)
+            self._asked.add(f"{zlib.crc32(repr(order).encode()):08x}")
+            return order
+
         GPUDevice.create_compute_pipeline = counted
+        _Order.of = staticmethod(noted)
+
+    def take_asked(self) -> list[str]:
+        """Return the names, and begin anew."""
+        names, self._asked = sorted(self._asked), set()
+        return names
 
 
 _made = _Made()
@@ -62,13 +77,22 @@ def _core_s() -> float:
     return spent.user + spent.system + spent.children_user + spent.children_system
 
 
+def _loop_s() -> float:
+    """Return how long ten million turns of a loop take: by this unit, a slow machine is told from slow tests."""
+    begin_s = time.perf_counter()
+    total = 0
+    for turn in range(10**7):
+        total += turn
+    return time.perf_counter() - begin_s
+
+
 class Costs:
     """A plugin of pytest: each process measures its tests, the first one adds them up."""
 
     def __init__(self) -> None:
         self._before = (_core_s(), _made.count)
         self._files: dict[str, _Cost] = defaultdict(_Cost)
-        self._tests: dict[str, tuple[float, int]] = {}
+        self._tests: dict[str, tuple[float, int, list[str]]] = {}
         self._begin_s = time.monotonic()
 
     @pytest.hookimpl(wrapper=True)
@@ -78,14 +102,14 @@ class Costs:
         if call.when == "teardown":
             now = (_core_s(), _made.count)
             spent = tuple(after - before for after, before in zip(now, self._before, strict=True))
-            report.user_properties.append((_PROPERTY, spent))
+            report.user_properties.append((_PROPERTY, (*spent, _made.take_asked())))
             self._before = now
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         for name, spent in report.user_properties:
             if name == _PROPERTY and report.when == "teardown":
-                self._files[report.nodeid.partition("::")[0]].add(*spent)
+                self._files[report.nodeid.partition("::")[0]].add(*spent[:2])
                 self._tests[report.nodeid] = spent
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
@@ -110,6 +134,10 @@ class Costs:
             terminalreporter.line(
                 f"{name:28}{cost.tests:6} tests{cost.core_s:9.1f} core-s{cost.pipelines:7} pipelines compiled"
             )
+        unit_s = min(_loop_s() for _ in range(5))
+        terminalreporter.line(
+            f"{total.core_s / unit_s:.0f} times as long as ten million turns of a Python loop, which took {unit_s:.2f} s"
+        )
         dear = sorted(
             (item for item in self._files.items() if item[1].core_s > SHARE * every), key=lambda i: -i[1].core_s
         )

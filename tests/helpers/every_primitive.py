@@ -164,6 +164,26 @@ def covering(*, of_each: bool = False) -> tuple[Row, ...]:
     return tuple(rows)
 
 
+@cache
+def each_value() -> tuple[Row, ...]:
+    """Return few of the configurations of `covering`: each primitive, and each value of each axis in its family."""
+    rows = covering()
+    values = {n: _values(row) for n, row in enumerate(rows)}
+    missing, chosen = set().union(*values.values()), []
+    while missing:
+        best = max(values, key=lambda n: len(values[n] & missing))
+        missing -= values.pop(best)
+        chosen.append(rows[best])
+    return tuple(chosen)
+
+
+def _values(row: Row) -> set[Pair]:
+    cls = tuning_of(REGISTRY[row["name"]])
+    own = {key: value for key, value in row.items() if key not in ("name", "datatype")}
+    kind = frozenset({("kind of items", _kind(row["datatype"]))})
+    return {frozenset({("name", row["name"])}), kind, *(frozenset({("family", cls), item}) for item in own.items())}
+
+
 def _count(row: Row, missing: set[Pair], of_each: bool) -> int:
     """Return how much a row brings; what its primitive has not had yet comes first."""
     rare = ("name", "family")

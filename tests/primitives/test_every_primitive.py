@@ -1,6 +1,7 @@
 """What every primitive must do: found by its signature, compared with its twin in numpy; and what one does for all."""
 
 import dataclasses
+import functools
 import gc
 import re
 import weakref
@@ -13,7 +14,7 @@ import wgpu
 import gridwise_py as gw
 from gridwise_py.primitives import REGISTRY
 from gridwise_py.runtime.context import context_of
-from helpers.every_primitive import OF_ONE_KERNEL, Call, axes, covering, is_possible, lengths
+from helpers.every_primitive import OF_ONE_KERNEL, Call, axes, covering, each_value, is_possible, lengths
 from helpers.strategies import (
     AFFINE,
     SMALL,
@@ -38,10 +39,14 @@ def _call(device, name, n):
     return Call(device, next(row for row in covering() if row["name"] == name and is_possible(device, row)), n)
 
 
-@pytest.mark.parametrize("of_each", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["pairs", "pairs of each"])
-def test_every_configuration_at_every_length(device, name, of_each):
-    """Datatypes, operators, strategies, subgroups; views, windows, chunks, counts, in place: every two of them."""
-    for row in covering(of_each=of_each):
+@pytest.mark.parametrize(
+    "rows",
+    [each_value, covering, pytest.param(functools.partial(covering, of_each=True), marks=pytest.mark.slow)],
+    ids=["values", "pairs", "pairs of each"],
+)
+def test_configurations_at_every_length(device, name, rows):
+    """Datatypes, operators, strategies, subgroups; views, windows, chunks, counts, in place: each, every two of them."""
+    for row in rows():
         if row["name"] == name and is_possible(device, row):
             for turn, n in enumerate(lengths(row)):
                 with fewer_bindings(device):
