@@ -125,11 +125,12 @@ make_venv() {
         python=$venv_python
         if "$venv_python" -m pip --version >/dev/null 2>&1; then return; fi
     else
-        python=$(choose_python)
+        # Not by a name that a launcher, such as pyenv's, looks up each time
+        python=$("$(choose_python)" -c 'import sys; print(sys.executable)')
     fi
     version=$(python_version "$python")
     # A pip of its own takes as long as the packages of `bench`, and that of the interpreter can install those.
-    if [ "$1" = bench ] && "$python" -m pip --python "$(command -v "$python")" --version >/dev/null 2>&1; then
+    if [ "$1" = bench ] && "$python" -c 'import pip, sys; sys.exit(int(pip.__version__.split(".")[0]) < 23)' 2>/dev/null; then
         "$python" -m venv --without-pip --clear "$venv"
         pip="$python -m pip --python $venv_python"
         return
@@ -162,14 +163,17 @@ with open("pyproject.toml", "rb") as file:
 names = [*project["dependencies"], *project["optional-dependencies"]["bench"]]
 print(*(name for name in names if not name.startswith(("altair", "vl-convert"))), sep="\n")' >"$venv/bench.txt"
     pip_install --no-compile -c constraints.txt -r "$venv/bench.txt" || return 1
-    pwd -P >"$("$venv_python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/_gridwise_py.pth"
+    "$venv_python" -c '
+import os, sysconfig
+with open(os.path.join(sysconfig.get_path("purelib"), "_gridwise_py.pth"), "w") as file:
+    file.write(os.getcwd())'
     # shellcheck disable=SC2016 # for the shell that runs it
     printf '%s\n' '#!/bin/sh' 'exec "${0%/*}/python" -P -m gridwise_py "$@"' >"$venv/bin/gridwise"
     chmod +x "$venv/bin/gridwise"
 }
 
 install_packages() {
-    say "installing what \`$1\` needs (constraints.txt) into $venv: some seconds for bench, minutes for others"
+    say "installing what this needs, at the versions in constraints.txt, into $venv; that takes from 10 s to some minutes"
     make_venv "$1"
     if [ -n "${LOCKED:-}" ]; then
         pip_install --require-hashes -r requirements-ci.lock ||

@@ -387,19 +387,20 @@ def _one_adapter(
     partial = json_path and partial_path(without_link(json_path))
     unwritten: OSError | None = None
     shown = BenchProgress(make_console(stderr=True))
+    progress = RunProgress() if quiet else shown
+    console = table_console(120, on_stdout)
     try:
         with nullcontext() if quiet else shown:
-            document = run_jobs(
-                request, adapter, json_path=json_path, resume_from=resume, progress=RunProgress() if quiet else shown
-            )
+            document = run_jobs(request, adapter, json_path=json_path, resume_from=resume, progress=progress)
     except KeyboardInterrupt:
+        if progress.made is not None and (found := progress.made()).results:
+            console.print(results_table(found, quiet=quiet))
         if partial is not None and partial.is_file():
             also = " --overwrite" if json_path is not None and json_path.is_file() else ""
             note(f"gridwise: finished cases are in {partial}; the same command with --resume {partial}{also} goes on")
         raise
     except UnwrittenResults as error:
         document, unwritten = error.document, error.error
-    console = table_console(120, on_stdout)
     console.print(results_table(document, quiet=quiet))
     for text in shown.left_out_notes:
         console.print(Text(text, style="yellow"))

@@ -109,14 +109,14 @@ def test_a_faster_machine_and_more_time_make_larger_cases():
 
 def test_compiling_that_takes_longer_than_thought_leaves_cases_out_and_ends_in_time():
     """Every primitive has had its turn by then."""
-    _, ran, left_out, end_s = _run(6.0, compile_scale=3.5)
+    _, ran, left_out, end_s = _run(6.0, compile_scale=8.0)
     assert end_s < 60
     assert left_out
     assert {job.case.primitive for job, _ in ran} == {"copy", *DEFAULT_PRIMITIVES}
 
 
 def test_trials_that_take_longer_than_thought_make_later_cases_smaller():
-    n, ran, left_out, end_s = _run(6.0, compile_scale=0.1, sort_scale=6.0)
+    n, ran, left_out, end_s = _run(6.0, compile_scale=0.1, sort_scale=3.0)
     assert end_s < 60
     assert not left_out
     first, second = (job.case.n for job, _ in ran if job.case.primitive == "sort")
@@ -289,6 +289,17 @@ def test_the_processes_of_a_run_share_its_time():
             ran[job.process] += 1
     assert ran == {0: len(jobs), 1: len(jobs), 2: 0}
     assert schedule.elapsed_s < 60
+
+
+@pytest.mark.needs("a CPU adapter")
+def test_a_run_that_fills_a_budget_begins_with_a_process_and_says_what_follows(invented, monkeypatch):
+    """Its n leaves time for a second one; the number of processes is not promised."""
+    monkeypatch.setattr(runner, "copy_item_ns", lambda device: 6.0)
+    shown = _bench("--budget", "25s")
+    said = " ".join(shown.stderr.split())
+    assert (shown.exit_code, "n = 2^14: the largest" in said) == (0, True), shown.output
+    assert "in one process, then in more while time is left: their intervals are narrower. At most 25 s" in said
+    assert "process 1, 1 of 9: copy u32 n=2^14" in said
 
 
 def test_quiet_says_nothing_on_stderr(invented):

@@ -3,12 +3,14 @@
 import io
 import json
 import os
+import re
 import signal
 import sys
 from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
+from click.testing import CliRunner
 
 import gridwise_py as gw
 from gridwise_py.bench.cases.case import Case
@@ -35,6 +37,7 @@ from gridwise_py.bench.sweep.suite import (
     plan_jobs,
     suite_names,
 )
+from gridwise_py.cli import main
 from gridwise_py.storage.json_files import write_json
 from helpers.results import measurement
 
@@ -222,17 +225,22 @@ def test_a_resumed_run_skips_what_is_finished_and_repeats_what_failed(invented, 
     check_document(made.to_json(), "made")
 
 
-def test_an_interrupt_right_after_the_first_case_leaves_it(invented, tmp_path, monkeypatch):
-    """What the device can do is measured then, which takes some seconds."""
+@pytest.mark.parametrize("quiet", [[], ["--quiet"]])
+def test_an_interrupt_right_after_the_first_case_leaves_it(invented, tmp_path, monkeypatch, quiet):
+    """What the device can do is measured then, which takes some seconds. The case is in the table and in the file."""
 
     def calibrate_run(device, sizes, cold):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(runner, "calibrate_run", calibrate_run)
     path = tmp_path / "out.json"
-    with pytest.raises(KeyboardInterrupt):
-        run_jobs(Request(_jobs("n=12", "datatype=u32"), SHORT), None, json_path=path)
+    words = ["bench", "copy", "scan", "--n", "12", "--datatype", "u32", "--processes", "1", "--order", "given", *quiet]
+    shown = CliRunner().invoke(main, [*words, "--json", str(path)])
+    assert (shown.exit_code, path.exists()) == (130, False)
+    assert re.search(r"^copy u32 +12 .* right$", shown.stdout, re.MULTILINE)
+    assert "scan" not in shown.stdout
     assert len(read_results(partial_path(path)).results) == 1
+    assert f"--resume {partial_path(path)}" in shown.stderr
 
 
 def test_a_resumed_run_loses_no_finished_case(invented, tmp_path):
@@ -463,7 +471,7 @@ def test_a_budget_is_filled_with_whole_processes(workers, monkeypatch, tmp_path)
     # No room for a second process.
     path.unlink()
     run_jobs(replace(request, budget_s=2.0), None, json_path=path)
-    assert {r.process for r in read_results(path).results} == {0}
+    assert {(r.process, r.round) for r in read_results(path).results} == {(0, 0)}, "nor for a second round"
 
 
 def test_cases_with_narrow_intervals_are_left_out_of_later_processes(workers, monkeypatch, tmp_path):
