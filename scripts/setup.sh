@@ -165,7 +165,7 @@ print(*(name for name in names if not name.startswith(("altair", "vl-convert")))
     pip_install --no-compile -c constraints.txt -r "$venv/bench.txt" || return 1
     "$venv_python" -c '
 import os, sysconfig
-with open(os.path.join(sysconfig.get_path("purelib"), "_gridwise_py.pth"), "w") as file:
+with open(os.path.join(sysconfig.get_path("purelib"), "_editable_impl_gridwise_py.pth"), "w") as file:
     file.write(os.getcwd())'
     # shellcheck disable=SC2016 # for the shell that runs it
     printf '%s\n' '#!/bin/sh' 'exec "${0%/*}/python" -P -m gridwise_py "$@"' >"$venv/bin/gridwise"

@@ -169,8 +169,8 @@ class BenchProgress(RunProgress):
             if schedule.processes not in (None, 1):
                 cases += f" in {schedule.processes} processes"
             if schedule.fills_budget and schedule.budget_s is not None:
-                text = f"{cases} on {adapter}, in one process, then in more while time is left: their intervals are "
-                text += f"narrower. At most {format_duration(schedule.budget_s)}; Ctrl-C ends it with a table"
+                text = f"{cases} on {adapter}: one process, then more until {format_duration(schedule.budget_s)} are "
+                text += "over, which narrow the intervals; Ctrl-C shows what is measured by then"
             else:
                 text = f"{cases} on {adapter}, about {format_duration(schedule.left_s(schedule.jobs))}"
             if chosen_n is not None and schedule.budget_s is not None:

@@ -291,17 +291,6 @@ def test_the_processes_of_a_run_share_its_time():
     assert schedule.elapsed_s < 60
 
 
-@pytest.mark.needs("a CPU adapter")
-def test_a_run_that_fills_a_budget_begins_with_a_process_and_says_what_follows(invented, monkeypatch):
-    """Its n leaves time for a second one; the number of processes is not promised."""
-    monkeypatch.setattr(runner, "copy_item_ns", lambda device: 6.0)
-    shown = _bench("--budget", "25s")
-    said = " ".join(shown.stderr.split())
-    assert (shown.exit_code, "n = 2^14: the largest" in said) == (0, True), shown.output
-    assert "in one process, then in more while time is left: their intervals are narrower. At most 25 s" in said
-    assert "process 1, 1 of 9: copy u32 n=2^14" in said
-
-
 def test_quiet_says_nothing_on_stderr(invented):
     shown = _bench("copy", "--n", 100, "--quiet")
     assert shown.stderr == ""

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
 import gridwise_py as gw
 from gridwise_py.bench.cases.case import Case
@@ -29,6 +30,7 @@ from gridwise_py.bench.sweep.runner import Request, RunProgress, run_jobs
 from gridwise_py.bench.sweep.suite import (
     BENCH_PROTOCOL,
     DEFAULT_AXES,
+    DEFAULT_PRIMITIVES,
     Job,
     Sweep,
     in_processes,
@@ -36,8 +38,10 @@ from gridwise_py.bench.sweep.suite import (
     load_suite,
     plan_jobs,
     suite_names,
+    with_n,
 )
 from gridwise_py.cli import main
+from gridwise_py.cli.progress import BenchProgress
 from gridwise_py.storage.json_files import write_json
 from helpers.results import measurement
 
@@ -472,6 +476,26 @@ def test_a_budget_is_filled_with_whole_processes(workers, monkeypatch, tmp_path)
     path.unlink()
     run_jobs(replace(request, budget_s=2.0), None, json_path=path)
     assert {(r.process, r.round) for r in read_results(path).results} == {(0, 0)}, "nor for a second round"
+
+
+@pytest.mark.needs("a CPU adapter")
+def test_a_short_budget_begins_with_one_process_and_says_what_follows(workers, monkeypatch):
+    """The n that is chosen leaves time for a second one, with one round each."""
+    workers()
+    monkeypatch.setattr(runner, "MOST_PROCESSES", 3)
+    monkeypatch.setattr(runner, "copy_item_ns", lambda device: 6.0)
+    said = io.StringIO()
+    request = Request(
+        _copies(1), BENCH_PROTOCOL, processes=None, fills_budget=True, budget_s=25.0,
+        jobs_at=lambda n: plan_jobs(with_n([Sweep(DEFAULT_PRIMITIVES, collect_axes([], {}, DEFAULT_AXES))], n)),
+    )  # fmt: skip
+    with BenchProgress(Console(file=said, width=80)) as shown:
+        made = run_jobs(request, None, progress=shown)
+    first, *others = said.getvalue().splitlines()
+    assert ": one process, then more until 25 s are over, which narrow the intervals; Ctrl-C" in first
+    assert "n = 2^14: the largest" in first
+    assert others[0].startswith("process 1, 1 of 9: copy u32")
+    assert {(r.process, r.round) for r in made.results} == {(0, 0), (1, 0), (2, 0)}
 
 
 def test_cases_with_narrow_intervals_are_left_out_of_later_processes(workers, monkeypatch, tmp_path):
