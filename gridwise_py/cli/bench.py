@@ -199,7 +199,6 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
     def jobs_of(wanted: Any) -> list[Any]:
         return in_rounds(plan_jobs(wanted), options["rounds"], order_seed)
 
-    budget_s = options["budget"]
     request = Request(
         jobs=jobs_of(sweeps),
         protocol=protocol,
@@ -207,7 +206,7 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
         suite=options["suite"] and Path(options["suite"]).stem,
         isolate=options["isolate"],
         jobs_at=None if _n_is_given(options) else lambda n: jobs_of(with_n(sweeps, n)),
-        budget_s=budget_s or DEFAULT_BUDGET_S,
+        budget_s=options["budget"] or DEFAULT_BUDGET_S,
         processes=processes,
         fills_budget=options["budget"] is not None and options["processes"] is None,
         order_seed=order_seed,
@@ -228,12 +227,10 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
     if not adapters:
         # The same message as for any other adapter.
         _one_adapter(request, None, None, None, quiet)
-    codes: list[int] = []
     paths = [_path_of(json_path, adapter.index) for adapter in adapters]
     for own in filter(None, paths):
         _check_json(own, overwrite=options["overwrite"])
-    for adapter, own in zip(adapters, paths, strict=True):
-        codes.append(_next_adapter(request, adapter.index, own, quiet))
+    codes = [_next_adapter(request, adapter.index, own, quiet) for adapter, own in zip(adapters, paths, strict=True)]
     sys.exit(next((code for code in (WRONG_RESULT, BAD_INPUT, NO_ADAPTER) if code in codes), 0))
 
 

@@ -269,11 +269,6 @@ def _run_jobs(
         return document
     writer.header = replace(header, levels=document.levels)
     writer.planned = len(results) if request.fills_budget else writer.planned
-    return _written(document, writer)
-
-
-def _written(document: Results, writer: ResultsWriter) -> Results:
-    """Write the results file of a run that is done; return its document, which names its second file."""
     try:
         _, *beside = writer.finish()
     except OSError as error:
@@ -392,15 +387,14 @@ def _schedule(
     """Return the schedule of the jobs, and the n if it was chosen here."""
     on_cpu = context_of(device).capabilities.is_cpu
     model = CostModel(request.protocol, copy_item_ns(device) if on_cpu else None, request.isolate)
-    processes = request.processes or 1
+    processes = PILOT_PROCESSES if request.fills_budget else request.processes or 1
 
     def of_all(jobs: Sequence[Job], processes: int) -> list[Job]:
         return in_processes(jobs, processes, request.order_seed)
 
     chosen_n, jobs, jobs_at = None, request.jobs, request.jobs_at
     if on_cpu and jobs_at is not None:
-        fitting = PILOT_PROCESSES if request.fills_budget else processes
-        chosen_n = resumed_n or choose_n(lambda n: of_all(jobs_at(n), fitting), model, request.budget_s)
+        chosen_n = resumed_n or choose_n(lambda n: of_all(jobs_at(n), processes), model, request.budget_s)
         jobs = jobs_at(chosen_n)
     if request.fills_budget and request.budget_s >= DEFAULT_BUDGET_S and not any(job.round for job in jobs):
         # The pilot shows how many of these rounds are worth their time.
