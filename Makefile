@@ -46,8 +46,8 @@ help:  ## what there is
 	@echo 'ARGS="…" is passed on to gridwise bench or pytest; PYTHON=… makes .venv from that interpreter.'
 
 bench:  ## how long each kernel of vector add, reduce, scan and sort takes here, in a table
-	@$(SETUP) run adapter
-	@$(BIN)/gridwise bench $(ARGS)
+	@$(SETUP) bench adapter
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/gridwise bench $(or $(ARGS),--budget 25s)
 
 docs:  ## the site, in build/site: notebooks are run, links, code and search are checked; warnings are errors
 	@$(SETUP) docs adapter

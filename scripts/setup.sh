@@ -2,7 +2,8 @@
 # Makes this machine ready, as far as it is not. The Makefile calls it before everything; parts are named in the order
 # in which they are wanted:
 #
-#   run      .venv with this package (editable) and its extra `bench`, at the versions in constraints.txt
+#   bench    .venv with the command `gridwise` of this folder, at the versions in constraints.txt: all but charts
+#   run      this package (editable) and the whole extra `bench`
 #   dev      the same and what tests, style and packaging need (the group `dev` of pyproject.toml)
 #   docs     the same and what the site needs (the group `docs`)
 #   tools    the same as dev and what fuzzing, mutation tests and audits need (the group `tools`)
@@ -16,6 +17,8 @@ cd "$(dirname "$0")/.."
 
 venv=.venv
 venv_python=$venv/bin/python
+# Packages are compiled where they are imported, for all later processes, also in containers that forbid it.
+export PYTHONDONTWRITEBYTECODE=
 
 say() { printf 'setup: %s\n' "$*" >&2; }
 
@@ -46,6 +49,7 @@ is_ready() {
 is_installed() {
     is_ready "$1" && return
     case $1 in
+    bench) is_installed run ;;
     run) is_installed dev ;;
     dev) is_ready docs || is_ready tools || is_ready release ;;
     *) return 1 ;;
@@ -114,40 +118,80 @@ check_version() {
     fi
 }
 
+# make_venv PART. `pip` is then the command of a pip that installs into it.
 make_venv() {
-    if [ -x "$venv_python" ] && is_new_enough "$venv_python" && "$venv_python" -m pip --version >/dev/null 2>&1; then
+    pip="$venv_python -m pip"
+    if [ -x "$venv_python" ] && is_new_enough "$venv_python"; then
+        python=$venv_python
+        if "$venv_python" -m pip --version >/dev/null 2>&1; then return; fi
+    else
+        # Not by a name that a launcher, such as pyenv's, looks up each time
+        python=$("$(choose_python)" -c 'import sys; print(sys.executable)')
+    fi
+    version=$(python_version "$python")
+    # A pip of its own takes as long as the packages of `bench`, and that of the interpreter can install those.
+    if [ "$1" = bench ] && "$python" -c 'import pip, sys; sys.exit(int(pip.__version__.split(".")[0]) < 23)' 2>/dev/null; then
+        "$python" -m venv --without-pip --clear "$venv"
+        pip="$python -m pip --python $venv_python"
         return
     fi
-    python=$(choose_python)
-    version=$(python_version "$python")
     # Debian and Ubuntu split these two modules off
     if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
         apt_install "python$version-venv" "the module ensurepip or venv of $python" \
             "Or use a Python that has both: make PYTHON=/path/to/python …"
     fi
-    say "making $venv with Python $version ($(command -v "$python"))"
-    "$python" -m venv --clear "$venv"
+    if [ "$python" = "$venv_python" ]; then # made for `bench`
+        "$venv_python" -m ensurepip >/dev/null
+    else
+        "$python" -m venv --clear "$venv"
+    fi
+}
+
+# pip_install WORD…: what pip says, warnings included, is shown only where it fails.
+pip_install() {
+    # shellcheck disable=SC2086 # a command of some words
+    $pip install -q --disable-pip-version-check "$@" >"$venv/pip.log" 2>&1 || { cat "$venv/pip.log" >&2 && return 1; }
+}
+
+# What pyproject.toml asks for, but not what draws charts, which takes longer than all others; without a build: the
+# folder of this package is on the path, as of an editable install, which later replaces both files.
+install_command() {
+    "$venv_python" -c '
+import tomllib
+with open("pyproject.toml", "rb") as file:
+    project = tomllib.load(file)["project"]
+names = [*project["dependencies"], *project["optional-dependencies"]["bench"]]
+print(*(name for name in names if not name.startswith(("altair", "vl-convert"))), sep="\n")' >"$venv/bench.txt"
+    pip_install --no-compile -c constraints.txt -r "$venv/bench.txt" || return 1
+    "$venv_python" -c '
+import os, sysconfig
+with open(os.path.join(sysconfig.get_path("purelib"), "_editable_impl_gridwise_py.pth"), "w") as file:
+    file.write(os.getcwd())'
+    # shellcheck disable=SC2016 # for the shell that runs it
+    printf '%s\n' '#!/bin/sh' 'exec "${0%/*}/python" -P -m gridwise_py "$@"' >"$venv/bin/gridwise"
+    chmod +x "$venv/bin/gridwise"
 }
 
 install_packages() {
-    make_venv
-    say "installing this package and what it needs (constraints.txt) into $venv"
+    say "installing what this needs, at the versions in constraints.txt, into $venv; that takes from 10 s to some minutes"
+    make_venv "$1"
     if [ -n "${LOCKED:-}" ]; then
-        "$venv_python" -m pip install -q --disable-pip-version-check --require-hashes -r requirements-ci.lock ||
+        pip_install --require-hashes -r requirements-ci.lock ||
             fail "pip could not install what requirements-ci.lock names, by its hashes (see above). Unset LOCKED to go without them, or renew the file: make lock"
     fi
     case $1 in
-    run) groups= ;;
+    bench | run) groups= ;;
     dev) groups="--group dev" ;;
     *) groups="--group dev --group $1" ;;
     esac
     # shellcheck disable=SC2086 # some words, or none
-    if ! {
+    if ! if [ "$1" = bench ]; then
+        install_command
+    else
         # Groups need pip 25.1, build constraints 25.3
-        "$venv_python" -m pip install -q --disable-pip-version-check -c constraints.txt --upgrade pip &&
-            "$venv_python" -m pip install -q --disable-pip-version-check -c constraints.txt \
-                --build-constraint constraints.txt -e ".[bench]" $groups
-    }; then
+        pip_install -c constraints.txt --upgrade pip &&
+            pip_install -c constraints.txt --build-constraint constraints.txt -e ".[bench]" $groups
+    fi; then
         fail "pip could not install what is needed (see above). It needs a way to a package index (PyPI, or the one that pip is configured for); call make again when there is one"
     fi
 }
@@ -195,7 +239,7 @@ require_adapter() {
 check_version
 for part in "$@"; do
     case $part in
-    run | dev | docs | tools | release)
+    bench | run | dev | docs | tools | release)
         if ! is_installed "$part"; then
             install_packages "$part"
             stamp "$part"
@@ -207,6 +251,6 @@ for part in "$@"; do
             stamp adapter
         fi
         ;;
-    *) fail "unknown part '$part'; there are run, dev, docs, tools, release and adapter" ;;
+    *) fail "unknown part '$part'; there are bench, run, dev, docs, tools, release and adapter" ;;
     esac
 done

@@ -199,7 +199,6 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
     def jobs_of(wanted: Any) -> list[Any]:
         return in_rounds(plan_jobs(wanted), options["rounds"], order_seed)
 
-    budget_s = options["budget"]
     request = Request(
         jobs=jobs_of(sweeps),
         protocol=protocol,
@@ -207,7 +206,7 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
         suite=options["suite"] and Path(options["suite"]).stem,
         isolate=options["isolate"],
         jobs_at=None if _n_is_given(options) else lambda n: jobs_of(with_n(sweeps, n)),
-        budget_s=budget_s or DEFAULT_BUDGET_S,
+        budget_s=options["budget"] or DEFAULT_BUDGET_S,
         processes=processes,
         fills_budget=options["budget"] is not None and options["processes"] is None,
         order_seed=order_seed,
@@ -228,12 +227,10 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
     if not adapters:
         # The same message as for any other adapter.
         _one_adapter(request, None, None, None, quiet)
-    codes: list[int] = []
     paths = [_path_of(json_path, adapter.index) for adapter in adapters]
     for own in filter(None, paths):
         _check_json(own, overwrite=options["overwrite"])
-    for adapter, own in zip(adapters, paths, strict=True):
-        codes.append(_next_adapter(request, adapter.index, own, quiet))
+    codes = [_next_adapter(request, adapter.index, own, quiet) for adapter, own in zip(adapters, paths, strict=True)]
     sys.exit(next((code for code in (WRONG_RESULT, BAD_INPUT, NO_ADAPTER) if code in codes), 0))
 
 
@@ -387,19 +384,20 @@ def _one_adapter(
     partial = json_path and partial_path(without_link(json_path))
     unwritten: OSError | None = None
     shown = BenchProgress(make_console(stderr=True))
+    progress = RunProgress() if quiet else shown
+    console = table_console(120, on_stdout)
     try:
         with nullcontext() if quiet else shown:
-            document = run_jobs(
-                request, adapter, json_path=json_path, resume_from=resume, progress=RunProgress() if quiet else shown
-            )
+            document = run_jobs(request, adapter, json_path=json_path, resume_from=resume, progress=progress)
     except KeyboardInterrupt:
+        if progress.made is not None and (found := progress.made()).results:
+            console.print(results_table(found, quiet=quiet))
         if partial is not None and partial.is_file():
             also = " --overwrite" if json_path is not None and json_path.is_file() else ""
             note(f"gridwise: finished cases are in {partial}; the same command with --resume {partial}{also} goes on")
         raise
     except UnwrittenResults as error:
         document, unwritten = error.document, error.error
-    console = table_console(120, on_stdout)
     console.print(results_table(document, quiet=quiet))
     for text in shown.left_out_notes:
         console.print(Text(text, style="yellow"))

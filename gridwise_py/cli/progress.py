@@ -166,10 +166,11 @@ class BenchProgress(RunProgress):
             self._total = self._cases_of_process()
             count = len({job.position for job in schedule.jobs})
             cases = "1 case" if count == 1 else f"{count} cases"
-            if schedule.processes != 1:
-                cases += f" in {schedule.processes or 'several'} processes"
+            if schedule.processes not in (None, 1):
+                cases += f" in {schedule.processes} processes"
             if schedule.fills_budget and schedule.budget_s is not None:
-                text = f"{cases} on {adapter}, as many as end within {format_duration(schedule.budget_s)}"
+                text = f"{cases} on {adapter}: one process, then more until {format_duration(schedule.budget_s)} are "
+                text += "over, which narrow the intervals; Ctrl-C shows what is measured by then"
             else:
                 text = f"{cases} on {adapter}, about {format_duration(schedule.left_s(schedule.jobs))}"
             if chosen_n is not None and schedule.budget_s is not None:

@@ -3,12 +3,15 @@
 import io
 import json
 import os
+import re
 import signal
 import sys
 from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
+from click.testing import CliRunner
+from rich.console import Console
 
 import gridwise_py as gw
 from gridwise_py.bench.cases.case import Case
@@ -27,6 +30,7 @@ from gridwise_py.bench.sweep.runner import Request, RunProgress, run_jobs
 from gridwise_py.bench.sweep.suite import (
     BENCH_PROTOCOL,
     DEFAULT_AXES,
+    DEFAULT_PRIMITIVES,
     Job,
     Sweep,
     in_processes,
@@ -34,7 +38,10 @@ from gridwise_py.bench.sweep.suite import (
     load_suite,
     plan_jobs,
     suite_names,
+    with_n,
 )
+from gridwise_py.cli import main
+from gridwise_py.cli.progress import BenchProgress
 from gridwise_py.storage.json_files import write_json
 from helpers.results import measurement
 
@@ -222,17 +229,22 @@ def test_a_resumed_run_skips_what_is_finished_and_repeats_what_failed(invented, 
     check_document(made.to_json(), "made")
 
 
-def test_an_interrupt_right_after_the_first_case_leaves_it(invented, tmp_path, monkeypatch):
-    """What the device can do is measured then, which takes some seconds."""
+@pytest.mark.parametrize("quiet", [[], ["--quiet"]])
+def test_an_interrupt_right_after_the_first_case_leaves_it(invented, tmp_path, monkeypatch, quiet):
+    """What the device can do is measured then, which takes some seconds. The case is in the table and in the file."""
 
     def calibrate_run(device, sizes, cold):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(runner, "calibrate_run", calibrate_run)
     path = tmp_path / "out.json"
-    with pytest.raises(KeyboardInterrupt):
-        run_jobs(Request(_jobs("n=12", "datatype=u32"), SHORT), None, json_path=path)
+    words = ["bench", "copy", "scan", "--n", "12", "--datatype", "u32", "--processes", "1", "--order", "given", *quiet]
+    shown = CliRunner().invoke(main, [*words, "--json", str(path)])
+    assert (shown.exit_code, path.exists()) == (130, False)
+    assert re.search(r"^copy u32 +12 .* right$", shown.stdout, re.MULTILINE)
+    assert "scan" not in shown.stdout
     assert len(read_results(partial_path(path)).results) == 1
+    assert f"--resume {partial_path(path)}" in shown.stderr
 
 
 def test_a_resumed_run_loses_no_finished_case(invented, tmp_path):
@@ -463,7 +475,27 @@ def test_a_budget_is_filled_with_whole_processes(workers, monkeypatch, tmp_path)
     # No room for a second process.
     path.unlink()
     run_jobs(replace(request, budget_s=2.0), None, json_path=path)
-    assert {r.process for r in read_results(path).results} == {0}
+    assert {(r.process, r.round) for r in read_results(path).results} == {(0, 0)}, "nor for a second round"
+
+
+@pytest.mark.needs("a CPU adapter")
+def test_a_short_budget_begins_with_one_process_and_says_what_follows(workers, monkeypatch):
+    """The n that is chosen leaves time for a second one, with one round each."""
+    workers()
+    monkeypatch.setattr(runner, "MOST_PROCESSES", 3)
+    monkeypatch.setattr(runner, "copy_item_ns", lambda device: 6.0)
+    said = io.StringIO()
+    request = Request(
+        _copies(1), BENCH_PROTOCOL, processes=None, fills_budget=True, budget_s=25.0,
+        jobs_at=lambda n: plan_jobs(with_n([Sweep(DEFAULT_PRIMITIVES, collect_axes([], {}, DEFAULT_AXES))], n)),
+    )  # fmt: skip
+    with BenchProgress(Console(file=said, width=80)) as shown:
+        made = run_jobs(request, None, progress=shown)
+    first, *others = said.getvalue().splitlines()
+    assert ": one process, then more until 25 s are over, which narrow the intervals; Ctrl-C" in first
+    assert "n = 2^14: the largest" in first
+    assert others[0].startswith("process 1, 1 of 9: copy u32")
+    assert {(r.process, r.round) for r in made.results} == {(0, 0), (1, 0), (2, 0)}
 
 
 def test_cases_with_narrow_intervals_are_left_out_of_later_processes(workers, monkeypatch, tmp_path):

@@ -4,20 +4,24 @@ The interpreter in .venv is played by a script that writes down its calls: nothi
 """
 
 import os
+import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from helpers.paths import ROOT
 
-PROGRAMS = ("sh", "dirname", "find", "cat", "ls", "grep", "env", "mktemp", "rm", "head", "true")
+PROGRAMS = ("sh", "dirname", "find", "cat", "ls", "grep", "env", "mktemp", "rm", "head", "true", "chmod")
 STAND_IN = """#!/bin/sh
 echo "$*" | head -n 1 >>"{calls}"
 case $* in
 *list_adapters*) echo "{adapter}" ;;
 *version_info\\[:2\\]*) echo 3.11 ;;
+*tomllib*) exec {python} "$@" ;;
+*"-m pip install"*) echo "WARNING: pip warns" >&2 ;;
 esac
 """
 
@@ -50,7 +54,7 @@ class Machine:
 
     def has_adapter(self, adapter: str) -> None:
         """Let .venv's interpreter find this adapter: "gpu NAME", "cpu NAME" or "none"."""
-        text = STAND_IN.format(calls=self.calls_file, adapter=adapter)
+        text = STAND_IN.format(calls=self.calls_file, adapter=adapter, python=sys.executable)
         self.has(self.project / ".venv" / "bin" / "python", text)
 
     def setup(self, *parts: str, **variables: str) -> tuple[int, str, list[str]]:
@@ -81,11 +85,31 @@ def test_it_installs_pinned_versions_and_then_does_nothing(machine):
     assert machine.setup("run") == (0, "", []), "what is ready for dev is ready to run"
 
 
-def test_running_needs_no_test_packages_but_dev_does(machine):
-    _, _, calls = machine.setup("run")
-    assert not [call for call in calls if "--group" in call]
-    _, _, calls = machine.setup("dev")
-    assert [call for call in calls if call.endswith("--group dev")]
+def test_each_part_installs_no_more_than_it_needs(machine):
+    """And is completed later. Of pip's warnings nothing is shown."""
+    status, said, calls = machine.setup("bench")
+    assert (status, said.count("\n"), "WARNING" in said) == (0, 1, False), said
+    (install,) = [call for call in calls if call.startswith("-m pip install")]
+    assert "-c constraints.txt -r .venv/bench.txt" in install
+    wanted = (machine.project / ".venv" / "bench.txt").read_text()
+    assert all(f"\n{name}>=" in f"\n{wanted}" for name in ("numpy", "wgpu", "click", "scipy"))
+    assert not re.search("altair|vl.convert", wanted)
+    assert machine.setup("bench") == (0, "", [])
+    (install,) = [call for call in machine.setup("run")[2] if "-e" in call]
+    assert install.endswith("-e .[bench]")
+    assert [call for call in machine.setup("dev")[2] if call.endswith("-e .[bench] --group dev")]
+    assert machine.setup("bench", "run", "dev") == (0, "", [])
+
+
+def test_a_venv_for_bench_gets_a_pip_when_more_is_wanted(machine):
+    pytest.importorskip("pip")
+    shutil.rmtree(machine.project / ".venv")
+    status, said, _ = machine.setup("bench", PYTHON=sys.executable, PIP_INDEX_URL="http://127.0.0.1:9", PIP_RETRIES="0")
+    assert (status, "a way to a package index" in said) == (1, True), said
+    python = machine.project / ".venv" / "bin" / "python"
+    assert subprocess.run([python, "-m", "pip", "--version"], capture_output=True).returncode
+    machine.setup("dev", PIP_INDEX_URL="http://127.0.0.1:9", PIP_RETRIES="0")
+    assert not subprocess.run([python, "-m", "pip", "--version"], capture_output=True).returncode
 
 
 def test_locked_installs_by_hashes_before_anything_else(machine):
@@ -180,7 +204,7 @@ def test_no_adapter_and_the_right_to_install_one(machine, user, sudo):
     machine.has_adapter("none")
     python = machine.project / ".venv" / "bin" / "python"
     later = python.with_name("later")
-    machine.has(later, STAND_IN.format(calls=machine.calls_file, adapter="cpu llvmpipe"))
+    machine.has(later, STAND_IN.format(calls=machine.calls_file, adapter="cpu llvmpipe", python=sys.executable))
     (machine.programs / "mv").symlink_to(shutil.which("mv"))
     machine.has("apt-get", f'#!/bin/sh\ncase $* in *install*" mesa-vulkan-drivers") mv "{later}" "{python}" ;; esac\n')
     machine.has("id", f"#!/bin/sh\necho {user}\n")
@@ -220,4 +244,4 @@ def test_another_python_than_that_of_venv_is_refused(machine):
 def test_an_unknown_part_is_an_error_that_lists_them(machine):
     status, said, _ = machine.setup("everything")
     assert status != 0
-    assert "'everything'; there are run, dev, docs, tools, release and adapter" in said
+    assert "'everything'; there are bench, run, dev, docs, tools, release and adapter" in said

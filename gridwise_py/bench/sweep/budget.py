@@ -37,18 +37,18 @@ _MATMUL_COST = 0.1  # of each of the n³ multiply-adds
 _WIDE = ("u64", "i64", "f64")
 _WIDE_COST = 2.5
 # Compiling and first use, on a CPU adapter with a cold driver cache.
-_COMPILE_S: Mapping[str, float] = {"sort": 6.0, "sort_pairs": 6.0, "argsort": 6.0, "reduce": 0.8, "scan": 1.2}
-_COMPILE_OTHERS_S = 0.4
+_COMPILE_S: Mapping[str, float] = {"sort": 2.0, "sort_pairs": 2.0, "argsort": 2.0, "reduce": 0.3, "scan": 0.4}
+_COMPILE_OTHERS_S = 0.15
 _COMPILE_GPU_S = 0.3
 # Fixed cost: canaries and the first check of the clock. Per item: making, uploading and checking it on the CPU.
 _CASE_S = 0.2
 _HOST_ITEM_S = 5e-8
 # The start of a process, and the first use of kernels that the driver has cached.
-_PROCESS_S = 2.0
+_PROCESS_S = 1.5
 _CACHED_COMPILE_S = 0.1
 # Share of the budget for the time before the first case and after the last.
-_AROUND_S = 5.0
-# Estimates may be too short by this factor: with cold caches, a sort compiled for 5 to 20 s on the same machine.
+_AROUND_S = 3.0
+# Estimates may be too short by this factor.
 _RESERVE = 0.75
 
 

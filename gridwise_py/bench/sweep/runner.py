@@ -100,7 +100,9 @@ class Request:
 
 
 class RunProgress:
-    """Receives the progress of a run, and ignores it; a base class."""
+    """Receives the progress of a run, and ignores it; a base class. `made` returns what is measured so far."""
+
+    made: Callable[[], Results] | None = None
 
     def step(self, text: str) -> None:
         """A step other than a case begins."""
@@ -228,6 +230,12 @@ def _run_jobs(
             progress.kept(job)
             keep(*found)
     with _Measuring(request, adapter, device, progress) as measuring:
+
+        def made() -> Results:
+            found = replace(header, levels=levels_of(results, measuring.start_s), results=tuple(results))
+            return replace(found, results=tuple(found.in_order()))
+
+        progress.made = made
         for i, planned in enumerate(todo):
             if request.fills_budget and planned.process >= PILOT_PROCESSES and measuring.samples is None:
                 measuring.samples = schedule.after_pilot(levels_of(results, measuring.start_s))
@@ -256,18 +264,11 @@ def _run_jobs(
                 writer.header = header
                 with suppress(OSError):
                     writer.save_in_turn()
-    header = replace(header, levels=levels_of(results, measuring.start_s))
-    document = replace(header, results=tuple(results))
-    document = replace(document, results=tuple(document.in_order()))
+    document = made()
     if writer is None:
         return document
-    writer.header = header
+    writer.header = replace(header, levels=document.levels)
     writer.planned = len(results) if request.fills_budget else writer.planned
-    return _written(document, writer)
-
-
-def _written(document: Results, writer: ResultsWriter) -> Results:
-    """Write the results file of a run that is done; return its document, which names its second file."""
     try:
         _, *beside = writer.finish()
     except OSError as error:
@@ -386,7 +387,7 @@ def _schedule(
     """Return the schedule of the jobs, and the n if it was chosen here."""
     on_cpu = context_of(device).capabilities.is_cpu
     model = CostModel(request.protocol, copy_item_ns(device) if on_cpu else None, request.isolate)
-    processes = request.processes or 1
+    processes = PILOT_PROCESSES if request.fills_budget else request.processes or 1
 
     def of_all(jobs: Sequence[Job], processes: int) -> list[Job]:
         return in_processes(jobs, processes, request.order_seed)
@@ -395,7 +396,7 @@ def _schedule(
     if on_cpu and jobs_at is not None:
         chosen_n = resumed_n or choose_n(lambda n: of_all(jobs_at(n), processes), model, request.budget_s)
         jobs = jobs_at(chosen_n)
-    if request.fills_budget and not any(job.round for job in jobs):
+    if request.fills_budget and request.budget_s >= DEFAULT_BUDGET_S and not any(job.round for job in jobs):
         # The pilot shows how many of these rounds are worth their time.
         jobs = [replace(job, round=number) for number in range(PILOT_ROUNDS + 1) for job in jobs]
     all_jobs = of_all(jobs, MOST_PROCESSES if request.fills_budget else processes)
