@@ -381,7 +381,7 @@ def device_key(device: wgpu.GPUDevice) -> dict[str, str]:
     from .._version import __version__
 
     info: Any = device.adapter.info
-    engine = engine_of(device)
+    engine, checks = engine_of(device), state_of(device).shader_checks
     return {
         "adapter": str(info["device"]),
         "adapter_type": str(info["adapter_type"]),
@@ -391,6 +391,7 @@ def device_key(device: wgpu.GPUDevice) -> dict[str, str]:
         engine.NAME: engine.version(),
         "gridwise_py": __version__,
         **{f"{engine.NAME}.{name}": str(is_on) for name, is_on in engine.switches(device).items()},
+        **({} if checks == engine.checks_of_all(device, None) else {"shader_checks": str(checks)}),
     }
 
 
@@ -409,7 +410,7 @@ def _probe_subgroup_size(device: wgpu.GPUDevice) -> int | None:
     if "subgroup" not in device.features:
         return None
     text = prologue(state_of(device).engine.LANGUAGE, SUBGROUP_PROBE) + SUBGROUP_PROBE
-    module = create_shader_module(device, label="gridwise subgroup probe", code=text, trusted=False)
+    module = create_shader_module(device, label="gridwise subgroup probe", code=text, checks="all")
     pipeline = device.create_compute_pipeline(layout="auto", compute={"module": module, "entry_point": "main"})
     buffer = device.create_buffer(size=4, usage=wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC)
     group = device.create_bind_group(

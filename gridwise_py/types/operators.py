@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, cast
 import numpy as np
 
 from ..errors import ArgumentError, DatatypeError, EmptyReductionError
+from ..settings import ShaderChecks
 from .capabilities import SubgroupMode
 from .datatype import ITEM_DATATYPES, Datatype, Struct, as_datatype
 from .operator_base import Operator, text_context
@@ -94,6 +95,8 @@ class BinOp(Operator):
 
     check : bool or sequence, default True
         Whether to compare it with numpy; or the values to do so with, where not all are valid.
+    shader_checks : {"bounds", "all", "none"}
+        As of a `Kernel`.
 
     Notes
     -----
@@ -126,6 +129,7 @@ class BinOp(Operator):
     empty: bool = True
     key: str | None = None
     check: bool | Sequence[Any] = True
+    shader_checks: ShaderChecks = "bounds"
 
     def __post_init__(self) -> None:
         self._check_definition()
@@ -281,9 +285,9 @@ class _TracedOp(BinOp):
         """Return the text for items of a datatype."""
         return self.numpy.traced(datatype).text()
 
-    def is_trusted(self, datatype: Datatype) -> bool:
-        """Whether the function calls no WGSL of a user's."""
-        return self.numpy.traced(datatype).is_trusted
+    def checks_for(self, datatype: Datatype) -> ShaderChecks | None:
+        """Return the run-time checks that a user's functions that it calls ask for; None without any."""
+        return self.numpy.traced(datatype).shader_checks
 
 
 _WGSL = {1: "u32", 2: "vec2<u32>", 3: "vec3<u32>", 4: "vec4<u32>"}

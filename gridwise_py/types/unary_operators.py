@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 
 from ..errors import ArgumentError
+from ..settings import ShaderChecks
 from .datatype import Datatype
 from .operator_base import Operator, text_context
 from .operator_text import UNARY, TextForm
@@ -36,6 +37,8 @@ class UnaryOp(Operator):
     max_ulps : number, optional
         How far correct floats may be from numpy's, in units in the last place. By default the check allows a
         thousandth, comparisons one ulp of noise on the items.
+    shader_checks : {"bounds", "all", "none"}
+        As of a `Kernel`.
 
     Notes
     -----
@@ -59,6 +62,7 @@ class UnaryOp(Operator):
     expression: str | None = None
     check: bool | Sequence[Any] = True
     max_ulps: float | None = None
+    shader_checks: ShaderChecks = "bounds"
 
     def __post_init__(self) -> None:
         self._check_definition()

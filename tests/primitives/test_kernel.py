@@ -230,7 +230,7 @@ def test_it_is_planned_without_a_device():
     )
     assert plan.kernels[0].workgroups == (2, 1, 1)
     assert plan.work == Work(100, 800, 400)
-    assert not next(iter(plan.shaders.values())).trusted
+    assert plan.shader_checks == ("bounds",)
 
 
 class Histogram(gw.Primitive):
@@ -268,7 +268,7 @@ struct Params { n: u32, input_offset: u32, output_offset: u32, pad: u32 }
             Kernel("clear", key, bindings, (1, 1, 1), entry_point="clear"),
             Kernel("count", key, bindings, (-(-n // 64), 1, 1), entry_point="count"),
         )
-        return Plan("histogram", tuple(buffers), kernels, {key: Shader(self.text, False)}, Work(n, 4 * n, 64))
+        return Plan("histogram", tuple(buffers), kernels, {key: Shader(self.text, "all")}, Work(n, 4 * n, 64))
 
 
 def test_a_primitive_outside_the_package_is_run_and_timed_like_ours(device, require):
