@@ -29,6 +29,7 @@ from ..backend.timeout import set_timeout_s
 from ..display.table import table_of
 from ..errors import AdapterError
 from ..planning.shaders import load_templates, prologue
+from ..settings import ShaderChecks
 from ..timing.queries import TimingHelper
 from ..tuning.store import load_facts, load_tuning
 from ..types.capabilities import Capabilities
@@ -393,6 +394,14 @@ def device_key(device: wgpu.GPUDevice) -> dict[str, str]:
         **{f"{engine.NAME}.{name}": str(is_on) for name, is_on in engine.switches(device).items()},
         **({} if checks == engine.checks_of_all(device, None) else {"shader_checks": str(checks)}),
     }
+
+
+def device_with_checks(device: wgpu.GPUDevice, level: ShaderChecks) -> wgpu.GPUDevice:
+    """Return a new device of the same adapter whose shaders all have some run-time checks, if its engine can."""
+    made = request_device(device.adapter)
+    state = state_of(made)
+    state.shader_checks = state.engine.checks_of_all(made, level)
+    return made
 
 
 #: Writes how many lanes a subgroup has.

@@ -23,6 +23,7 @@ from ..backend.queues import submit, wait_idle, write_timestamp
 from ..backend.raw_commands import RawCommands, RawDispatch, RawTransfer, raw_commands
 from ..errors import BufferUsageError, DeviceError
 from ..planning.plan import BufferSpec, Copy, Fill, Kernel, Plan
+from ..settings import ShaderChecks, strictest
 from ..timing.queries import TimingSession
 from .encodable import Spans
 from .encoding_order import StepUse
@@ -373,6 +374,11 @@ class Executor:
         if level is None or all(shader.shader_checks == level for shader in plan.shaders.values()):
             return plan
         return plan.with_checks(level)
+
+    def checks_since(self, use: int) -> ShaderChecks | None:
+        """Return the strictest run-time checks of the plans that were used after a number of `uses`; None without."""
+        used = [instance.plan for instance in tuple(self._plans.values()) if instance.last_use > use]
+        return strictest(level for plan in used for level in plan.shader_checks)
 
     def pipelines_of(self, *plans: Plan) -> list[Pipeline]:
         """Return the pipelines of plans, compiling what is missing. They are kept for as long as the caller does.

@@ -65,9 +65,11 @@ def check_device(earlier: Results, now: Results, file: str) -> None:
 def check_case(earlier: Sequence[Result], now: Result, file: str) -> None:
     """Raise ArgumentError if a case has other kernels than in earlier runs: its times would be mixed with theirs."""
     for result in earlier:
-        if result.shaders_sha256 != now.shaders_sha256 and result.error is None:
+        same = (result.shaders_sha256, result.shader_checks) == (now.shaders_sha256, now.shader_checks)
+        if not same and result.error is None:
             raise ArgumentError(
-                f"--gridwise-append: {now.primitive} has other shaders than in {file}, whose times would be mixed with "
+                f"--gridwise-append: {now.primitive} has other shaders, or run-time checks of them "
+                f"({now.shader_checks}), than in {file} ({result.shader_checks}), whose times would be mixed with "
                 f"these: name another file"
             )
 

@@ -42,7 +42,7 @@ def host_context() -> dict[str, Any]:
             "cpu_count": os.cpu_count(),
         },
         "byteorder": sys.byteorder,
-        "settings": {"shader_checks": settings.shader_checks(), "launch_blocking": settings.launch_blocking()},
+        "settings": {"launch_blocking": settings.launch_blocking()},
         "git": git_state(Path(__file__).resolve().parents[3]),
     }
 
