@@ -458,17 +458,18 @@ def _level(file: Results, result: Result) -> ShaderChecks:
     """Return the run-time checks of a result; of one without them what earlier versions took."""
     settings = file.context.settings or {}
     checked = result.primitive not in REGISTRY or settings.get("shader_checks") or "dawn" in file.context.versions
-    before: ShaderChecks = "all" if checked and not settings.get("dawn.disable_robustness") else "none"
-    return result.shader_checks or before
+    if result.shader_checks is None:
+        return "all" if checked and not settings.get("dawn.disable_robustness") else "none"
+    return result.shader_checks
 
 
 def _checks_notes(old: Results, new: Results, sides: tuple[str, str]) -> Iterator[str]:
     """Yield a note, once, if cases have other run-time checks in one file than in the other."""
     found: dict[tuple[ShaderChecks, ShaderChecks], dict[str, None]] = {}
-    levels = {result.key: _level(old, result) for result in old.results}
+    levels: dict[CaseKey, ShaderChecks] = {result.key: _level(old, result) for result in old.results}
     for result in new.results:
         now = _level(new, result)
-        then: ShaderChecks = levels.get(result.key, now)
+        then = levels.get(result.key, now)
         if then != now:
             found.setdefault((then, now), {})[result.name_with_n] = None
     if found:

@@ -79,7 +79,7 @@ def result_of(m: Measurement, *, position: int = 0, round_number: int = 0, proce
         "trials": trials,
         "kernels": [
             {"label": kernel.name, "gpu_ns": kernel.median_ns, **kernel.to_json(), "shader_checks": level}
-            for kernel, level in zip(m.kernels, m.shader_checks or [None] * len(m.kernels), strict=True)
+            for kernel, level in zip(m.kernels, m.shader_checks or [None] * len(m.kernels), strict=False)
         ],
         "whole": {
             "gpu_span_ns": None if span is None else span.median_ns,

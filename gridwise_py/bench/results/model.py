@@ -113,8 +113,8 @@ class Context(Record):
         ``"held"``, ``"not held"`` or ``"not applicable"`` (a CPU adapter): whether the run held the GPU's clock. None
         in files of earlier versions.
     settings : mapping from str to bool, or None
-        What makes kernels slower, by name: ``launch_blocking``, and the engine's switches. None in files of earlier
-        versions, and of pages.
+        What changes times, by name: ``launch_blocking``, ``shader_checks.all`` of ``GRIDWISE_SHADER_CHECKS=all``, and
+        the engine's switches. None in files of earlier versions, and of pages.
     tool : str or None
         The tool that measured, such as ``"hyperfine"``; None if gridwise_py or its page did.
     """

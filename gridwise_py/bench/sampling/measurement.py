@@ -142,7 +142,7 @@ class Measurement:
         series = self._timed_by
         summary = None if series is None else series.summary
         time = "no time" if series is None or summary is None else f"{_QUANTITIES[series.name]} {summary.text()}"
-        notes = (self._verdict(), *self.faults, load_note(self.other_load), self._checks_note())
+        notes = (self._checks_note(), self._verdict(), *self.faults, load_note(self.other_load))
         return f"Measurement({self._title()}: {time}{self._no_gpu_time()}, {'; '.join(filter(None, notes))})"
 
     def _repr_html_(self) -> str:

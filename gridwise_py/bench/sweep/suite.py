@@ -278,7 +278,7 @@ def _own_kinds(workload: OwnWorkload) -> Kinds:
             kinds[name] = math.inf
         else:
             kinds[name] = tuple(map(axis_text, values))
-    return {"shader_checks": SHADER_CHECKS, **kinds, "mode": MODES}
+    return {**kinds, "mode": MODES, "shader_checks": kinds.get("shader_checks", SHADER_CHECKS)}
 
 
 # ---- suites ------------------------------------------------------------------------------------------------------
