@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DatatypeError
-from ..settings import ShaderChecks
+from ..settings import SHADER_CHECKS, ShaderChecks
 from .datatype import DATATYPES, Struct
 from .evaluation import value_of
 from .expression import Expression, Later, Operators, as_node, deferred, gather, operation, same_type
+from .options import one_of
 from .program import flatten
 from .wgsl_function import WgslFunction
 
@@ -277,7 +278,7 @@ def function(
     >>> half(gw.f32("x")).numpy(x=np.float32([2, 3]))
     array([1. , 1.5], dtype=float32)
     """
-    found = WgslFunction.of(text, numpy, shader_checks)
+    found = WgslFunction.of(text, numpy, one_of("shader_checks", shader_checks, SHADER_CHECKS))
 
     @deferred
     def call(*args: Any) -> Expression:

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DatatypeError
-from ..settings import SHADER_CHECKS, ShaderChecks
+from ..settings import ShaderChecks
 from .operator_text import checked_function, renamed
-from .options import one_of
 from .program import Program
 
 __all__ = ["WgslFunction", "function_texts"]
@@ -62,8 +61,6 @@ class WgslFunction:
         if numpy is not None and not callable(numpy):
             raise ArgumentError(f"numpy= must be a callable that does on arrays what the WGSL does, not {numpy!r}")
         name, takes, gives = checked_function(text)
-        if shader_checks is not None:
-            one_of("shader_checks", shader_checks, SHADER_CHECKS)
         return cls(text, name, takes, gives, numpy, shader_checks)
 
     def twin(self, *args: Any) -> Any:
