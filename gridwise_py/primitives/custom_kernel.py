@@ -73,8 +73,7 @@ class Kernel(Primitive):
     work : Work or callable, optional
         What a call must move and compute, for rates.
     shader_checks : {"bounds", "all", "none"}
-        Indices out of range are clamped, and loops run as written; loops are counted, too, so a compiler takes none for
-        endless, which may take several times as long; neither.
+        Run-time checks: indices stay in what is bound; loops are counted, too, which may take many times as long; none.
 
     Raises
     ------
@@ -86,8 +85,7 @@ class Kernel(Primitive):
     Notes
     -----
     ``execute`` takes the storage variables as arrays, and uniforms as values: a number, a sequence for a vector, a
-    mapping by member name for a structure of these. A value that is left out is that of the previous call. Recorded
-    commands keep their values. A new value needs no compilation.
+    mapping by member name for a structure of these. A value that is left out is that of the previous call.
 
     A view can be bound only if it starts at a multiple of the device's min-storage-buffer-offset-alignment.
     With ``trials``, each dispatch works on the results of the previous one, so the kernel should not change its inputs.

@@ -100,14 +100,10 @@ class BinOp(Operator):
 
     Notes
     -----
-    The operator must be associative; otherwise results are wrong.
-
-    When a primitive is first constructed with your own operator, the library tests the numpy function on a dozen
-    values, once per operator and datatype: the identity must be neutral on both sides, ``(a·b)·c`` must equal
-    ``a·(b·c)``, and with `commutative` the order must not matter. When such a primitive is first bound on a device, the
-    GPU combines all pairs of these values, and must agree with numpy. Floats may differ by rounding. A failure for
-    small integers raises; a failure only for large, negative or fractional values is a `GridwiseWarning`, because your
-    data may have none. Other values, NaN and infinities are not tested: passing the check proves nothing about them.
+    The operator must be associative; otherwise results are wrong. A dozen values are tried, in numpy when a primitive
+    is first constructed with it, and on the GPU when that is first bound (docs/howto/own-operator.md). A failure for
+    small integers raises; one only for large, negative or fractional values is a `GridwiseWarning`, because your data
+    may have none. Passing proves nothing about other values.
 
     Examples
     --------

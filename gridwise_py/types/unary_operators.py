@@ -42,10 +42,8 @@ class UnaryOp(Operator):
 
     Notes
     -----
-    When a `Map` with your own operator is first bound on a device, the GPU applies the operator to a dozen values, as
-    scalars and as vec4, and must agree with numpy. A failure for small integers raises; a failure only for large,
-    negative or fractional values is a `GridwiseWarning`, because your data may have none. Other values, NaN and
-    infinities are not tested: passing the check proves nothing about them.
+    When a `Map` with it is first bound on a device, the GPU must agree with numpy on a dozen values, as scalars and as
+    vec4. What fails is told as by a `BinOp`.
 
     Examples
     --------
