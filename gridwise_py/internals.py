@@ -26,7 +26,7 @@ from .runtime.array import OnGpu, check_usable
 from .runtime.chunked_array import Items, parts
 from .runtime.compile_threads import compile_threads
 from .runtime.context import context_of
-from .runtime.device import SUBGROUP_PROBE, device_key, engine_description, expect_software
+from .runtime.device import SUBGROUP_PROBE, device_key, device_with_checks, engine_description, expect_software
 from .runtime.encodable import Spans
 from .runtime.executor import BoundPlan, BufferRange
 from .runtime.gpu_clock import clock_held, observe
@@ -94,6 +94,7 @@ __all__ = [  # noqa: RUF022 - by what they are for
     # a device: what is kept for it, what findings about it hold for, which GPU it is, whether it is lost
     "context_of",
     "device_key",
+    "device_with_checks",
     "engine_description",
     "expect_software",
     "gpu_of",

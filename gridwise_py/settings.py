@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 from .errors import ArgumentError
 
 __all__ = [
     "ENGINES",
     "SCAN_STRATEGIES",
+    "SHADER_CHECKS",
     "VARIABLES",
     "ScanStrategy",
+    "ShaderChecks",
     "adapter",
     "cache_dir",
     "checked_timeout_s",
@@ -33,6 +36,7 @@ __all__ = [
     "map_arrays",
     "scan_strategy",
     "shader_checks",
+    "strictest",
     "terminal_columns",
     "timeout_s",
     "toggles",
@@ -53,7 +57,7 @@ VARIABLES: dict[str, str] = {
     "GRIDWISE_LAUNCH_BLOCKING": "when a primitive is made",
     "GRIDWISE_MAP_ARRAYS": "when a device is requested, and when it is first used",
     "GRIDWISE_TIMEOUT_S": "when a device is first waited for",
-    "GRIDWISE_SHADER_CHECKS": "when a pipeline is first needed",
+    "GRIDWISE_SHADER_CHECKS": "when a device is first used",
     "GRIDWISE_SCAN_STRATEGY": "when a `Scan` is first bound",
     "GRIDWISE_TUNING": "when a device is first used",
     "GRIDWISE_COPY_THREADS": "when a device is first used, and at conversions",
@@ -66,6 +70,10 @@ VARIABLES: dict[str, str] = {
 
 ScanStrategy = Literal["auto", "reduce_then_scan", "lookback"]
 SCAN_STRATEGIES: tuple[ScanStrategy, ...] = get_args(ScanStrategy)
+
+ShaderChecks: TypeAlias = Literal["none", "bounds", "all"]
+#: Run-time checks of a shader, the weakest first: none; of indices; of indices, and counters that end loops.
+SHADER_CHECKS: tuple[ShaderChecks, ...] = get_args(ShaderChecks)
 
 
 _FLAGS = {"1": True, "0": False, "on": True, "off": False}
@@ -165,9 +173,18 @@ def scan_strategy() -> ScanStrategy:
     return _one_of("GRIDWISE_SCAN_STRATEGY", known, "auto")
 
 
-def shader_checks() -> bool:
-    """``GRIDWISE_SHADER_CHECKS``: whether the library's own shaders get wgpu's run-time checks; read per pipeline."""
-    return _one_of("GRIDWISE_SHADER_CHECKS", _FLAGS, False)
+def shader_checks() -> ShaderChecks | None:
+    """``GRIDWISE_SHADER_CHECKS``: the run-time checks of all shaders, whatever they ask for; None: what they ask for.
+
+    Read when a device is first used.
+    """
+    known: dict[str, ShaderChecks | None] = {name: name for name in SHADER_CHECKS}
+    return _one_of("GRIDWISE_SHADER_CHECKS", known, None)
+
+
+def strictest(levels: Iterable[ShaderChecks | None]) -> ShaderChecks | None:
+    """Return the strictest of what the texts of a module ask for; None, as of the library's own text, asks for none."""
+    return max(levels, key=(None, *SHADER_CHECKS).index, default=None)
 
 
 def dump_shaders() -> Path | None:

@@ -19,6 +19,7 @@ from typing import Any, cast
 import wgpu
 
 from ..errors import AdapterError
+from ..settings import ShaderChecks
 from ..types.capabilities import SubgroupMatrices
 from .native_functions import NativeFunctions, PendingErrors
 
@@ -32,7 +33,8 @@ __all__ = [
     "adapters",
     "blocking_wait",
     "check_lives",
-    "create_trusted",
+    "checks_of_all",
+    "create_module",
     "features_of",
     "native_functions",
     "polled",
@@ -257,6 +259,11 @@ def write_timestamp(
     cast(Any, encoder)._write_timestamp(query_set, index)
 
 
-def create_trusted(device: wgpu.GPUDevice, label: str, code: str) -> wgpu.GPUShaderModule | None:
-    """Return None: Dawn leaves out its checks of indices for whole devices only, by a toggle."""
-    return None
+def checks_of_all(device: wgpu.GPUDevice, wanted: ShaderChecks | None) -> ShaderChecks | None:
+    """Return the run-time checks of all modules of a device: Dawn has one switch, for both kinds and a whole device."""
+    return "none" if switches(device).get("disable_robustness") else "all"
+
+
+def create_module(device: wgpu.GPUDevice, label: str, code: str, checks: ShaderChecks) -> wgpu.GPUShaderModule:
+    """Compile WGSL with the run-time checks of the device."""
+    return device.create_shader_module(label=label, code=code)

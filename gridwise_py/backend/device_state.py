@@ -16,6 +16,8 @@ from typing import Any, Protocol
 
 import wgpu
 
+from .. import settings
+from ..settings import ShaderChecks
 from .activity import Activity
 from .engine import Engine, engine_of
 from .fork_guard import inherited
@@ -165,6 +167,8 @@ class DeviceState:
         How often the queue was used so far, as far as this library sees it: `queue_uses`.
     is_counted : bool
         Whether the submission that is made just now, with the lock of `end` held, was counted and noted.
+    shader_checks : {"none", "bounds", "all"} or None
+        The run-time checks of all shaders; None: each has those that it asks for.
     timeout_is_fixed : bool
         Whether `timeout_s` is set; if not, the environment variable counts.
     timeout_s : float or None
@@ -201,6 +205,7 @@ class DeviceState:
         "polled",
         "probe_layout",
         "recorders",
+        "shader_checks",
         "submissions",
         "timed_calls",
         "timeout_is_fixed",
@@ -222,6 +227,7 @@ class DeviceState:
         self.timed_calls: threading.RLock = threading.RLock()
         self.uses: int = 0
         self.is_counted: bool = False
+        self.shader_checks: ShaderChecks | None = self.engine.checks_of_all(device, settings.shader_checks())
         self.timeout_is_fixed: bool = False
         self.timeout_s: float | None = None
         self.submissions: deque[str] = deque(maxlen=_SUBMISSIONS_KEPT)

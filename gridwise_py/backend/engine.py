@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import wgpu
 
 from ..errors import AdapterError
+from ..settings import ShaderChecks
 from ..types.capabilities import SubgroupMatrices
 from . import dawn, wgpu_native
 from .native_functions import NativeFunctions
@@ -114,8 +115,17 @@ class Engine(Protocol):
         """Write a timestamp at the current place of an encoder, or of an open pass."""
         ...
 
-    def create_trusted(self, device: wgpu.GPUDevice, label: str, code: str) -> wgpu.GPUShaderModule | None:
-        """Compile WGSL without run-time checks of loops and indices; None where the engine cannot."""
+    def checks_of_all(self, device: wgpu.GPUDevice, wanted: ShaderChecks | None) -> ShaderChecks | None:
+        """Return the run-time checks of all modules of a device; None: each has those that it asks for.
+
+        `wanted` is what the process wants for all.
+        """
+        ...
+
+    def create_module(
+        self, device: wgpu.GPUDevice, label: str, code: str, checks: ShaderChecks
+    ) -> wgpu.GPUShaderModule:
+        """Compile WGSL with some run-time checks, which the engine has for the device."""
         ...
 
 

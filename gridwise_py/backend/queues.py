@@ -19,6 +19,7 @@ import wgpu
 
 from ..errors import ArgumentError, BufferUsageError, GridwiseError
 from ..planning.shaders import shader_error
+from ..settings import ShaderChecks
 from .device_errors import check_not_lost, device_error, device_errors, is_lost, is_trouble, lost_error
 from .device_state import before_queue_use, check_queue_use, queue_uses, state_of, submit_pending
 from .engine import engine_of
@@ -330,8 +331,10 @@ def tick_period_ns(device: wgpu.GPUDevice) -> float:
     return engine_of(device).tick_period_ns(device)
 
 
-def create_shader_module(device: wgpu.GPUDevice, *, label: str, code: str, trusted: bool) -> wgpu.GPUShaderModule:
-    """Compile WGSL; `trusted` leaves out the run-time checks of loops and indices.
+def create_shader_module(
+    device: wgpu.GPUDevice, *, label: str, code: str, checks: ShaderChecks
+) -> wgpu.GPUShaderModule:
+    """Compile WGSL with some run-time checks.
 
     Raises
     ------
@@ -339,11 +342,7 @@ def create_shader_module(device: wgpu.GPUDevice, *, label: str, code: str, trust
         With the compiler's message.
     """
     try:
-        if trusted:
-            module = engine_of(device).create_trusted(device, label, code)
-            if module is not None:
-                return module
-        return device.create_shader_module(label=label, code=code)
+        return engine_of(device).create_module(device, label, code, checks)
     except (wgpu.GPUError, ValueError) as error:  # ValueError: wgpu-py takes the text for GLSL
         if is_trouble(error):
             raise device_error(error, f"compiling {label!r}") from error

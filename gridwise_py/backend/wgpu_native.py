@@ -1,7 +1,7 @@
 """The engine wgpu: wgpu-py on wgpu-native and naga. Its private names that this library uses, each with a fallback.
 
 wgpu-py 0.32 has no working public call for three things that this library needs: waiting until the queue is idle, the
-length of a timestamp's tick, and shader modules without run-time checks. A fourth use is for speed: the types of its C
+length of a timestamp's tick, and shader modules with fewer checks. A fourth use is for speed: the types of its C
 structures. The only other modules that use private names of wgpu-py are `fork_guard`, which keeps a fork from releasing
 its parent's objects, and the fast paths, `raw_commands` and, of this engine alone, `mapped_memory`.
 """
@@ -22,6 +22,7 @@ from typing import Any, cast
 import wgpu
 
 from ..errors import AdapterError
+from ..settings import ShaderChecks
 from ..types.capabilities import SubgroupMatrices
 from .internals import made_of_internals
 from .native_functions import NativeFunctions, SlotErrors
@@ -35,7 +36,8 @@ __all__ = [
     "adapters",
     "blocking_wait",
     "check_lives",
-    "create_trusted",
+    "checks_of_all",
+    "create_module",
     "features_of",
     "native_functions",
     "parse_types_alone",
@@ -54,6 +56,8 @@ LANGUAGE = "naga"
 LOGGER = "wgpu"
 HAS_MAPPED_MEMORY = True
 HAS_TICKS = True
+#: WGPUShaderRuntimeChecks.
+_BOUNDS: Mapping[ShaderChecks, int] = {"none": 0, "bounds": 1}
 _PAUSE_S = 0.0001  # between the polls of a helper that does not block
 
 
@@ -192,25 +196,34 @@ def tick_period_ns(device: wgpu.GPUDevice) -> float:
         return 1.0
 
 
-def create_trusted(device: wgpu.GPUDevice, label: str, code: str) -> wgpu.GPUShaderModule | None:
-    """Compile WGSL without run-time checks of loops and indices; None where the engine cannot."""
-    # wgpu-py has no wrapper for modules without run-time checks. libf is lib with wgpu-py's error check around each
-    # call: without it a broken text would only be logged.
+def checks_of_all(device: wgpu.GPUDevice, wanted: ShaderChecks | None) -> ShaderChecks | None:
+    """Return the run-time checks of all modules of a device; None: each has those that it asks for."""
     try:
-        from wgpu.backends.wgpu_native import _api, ffi, lib
+        from wgpu.backends.wgpu_native import _api
 
-        create = _api.libf.wgpuDeviceCreateShaderModuleTrusted
-        source = _api.new_struct_p("WGPUShaderSourceWGSL *", code=_api.to_c_string_view(code))
-        source[0].chain.sType = lib.WGPUSType_ShaderSourceWGSL
-        descriptor = _api.new_struct_p(
-            "WGPUShaderModuleDescriptor *",
-            nextInChain=ffi.cast("WGPUChainedStruct *", source),
-            label=_api.to_c_string_view(label),
-        )
+        _ = _api.libf.wgpuDeviceCreateShaderModuleTrusted, _api.new_struct_p, _api.to_c_string_view
     except (ImportError, AttributeError):
-        return None  # another version of wgpu-py: the checked module is also right, but slower
-    internal = create(device._internal, descriptor, 0)
-    return _api.GPUShaderModule(label, internal, device)
+        return "all"  # another version of wgpu-py
+    return wanted
+
+
+def create_module(device: wgpu.GPUDevice, label: str, code: str, checks: ShaderChecks) -> wgpu.GPUShaderModule:
+    """Compile WGSL with the run-time checks that are named."""
+    if checks == "all":
+        return device.create_shader_module(label=label, code=code)
+    # wgpu-py has no wrapper for modules with fewer checks. libf is lib with wgpu-py's error check around each call:
+    # without it a broken text would only be logged.
+    from wgpu.backends.wgpu_native import _api, ffi, lib
+
+    source = _api.new_struct_p("WGPUShaderSourceWGSL *", code=_api.to_c_string_view(code))
+    source[0].chain.sType = lib.WGPUSType_ShaderSourceWGSL
+    descriptor = _api.new_struct_p(
+        "WGPUShaderModuleDescriptor *",
+        nextInChain=ffi.cast("WGPUChainedStruct *", source),
+        label=_api.to_c_string_view(label),
+    )
+    create = _api.libf.wgpuDeviceCreateShaderModuleTrusted
+    return _api.GPUShaderModule(label, create(device._internal, descriptor, _BOUNDS[checks]), device)
 
 
 def parse_types_alone() -> bool:

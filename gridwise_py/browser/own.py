@@ -51,6 +51,9 @@ def own_case(case: Case, device: wgpu.GPUDevice, mode: str, seed: int) -> tuple[
 
 
 def _made(case: Case, device: wgpu.GPUDevice, mode: str, seed: int) -> tuple[Plan, dict[str, Any]]:
+    own = case.own_workload
+    if own is not None and own.device(device, dict(case.others)) is not device:
+        raise ArgumentError("a page has the run-time checks of its browser; leave out the axis shader_checks")
     benchmark = case.benchmark(device, mode, seed)
     run: Any = benchmark.run
     named: dict[str, Any] = dict(cast(Mapping[str, Any], run)) if isinstance(run, Mapping) else {}

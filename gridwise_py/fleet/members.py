@@ -150,7 +150,7 @@ def _case(key: CaseKey, visits: Sequence[Result]) -> FleetCase:
         name: value for name, value in (first.parameters or {}).items()
         if name != "shape" and isinstance(value, (str, int, float, bool))
     }  # fmt: skip
-    form = _sha([list(first.shaders_sha256), parameters])
+    form = _sha([list(first.shaders_sha256), parameters, *({first.shader_checks} - {None, "none"})])
     return FleetCase(name=clean(first.name_with_n), mode=key.mode.value, form=form, moved_bytes=first.moved_bytes)
 
 

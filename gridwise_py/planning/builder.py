@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any, Protocol, cast
 
 from ..errors import LimitError, ShaderError
+from ..settings import SHADER_CHECKS, ShaderChecks, strictest
 from ..types.capabilities import Capabilities
 from . import accessors
 from .bindings import BoundChunks, BoundPart, PartKey, apart, bound_parts, part_key
@@ -47,11 +48,15 @@ fn item_count() -> u32 { return min(max(params.n, params.first) - params.first, 
 
 @lru_cache(maxsize=512)
 def _shader(
-    name: str, trusted: bool, features: tuple[str, ...], context: tuple[tuple[str, Any], ...]
+    name: str, checks: ShaderChecks | None, features: tuple[str, ...], context: tuple[tuple[str, Any], ...]
 ) -> tuple[str, Shader, tuple[str, ...]]:
     """Return the sha256 of a text, the text, and the fields of its parameters."""
     text = compose(name, **{key: _thaw(value) for key, value in context})
-    return sha256(text), Shader(text, trusted, features), parameter_fields(name, text)
+    return (
+        sha256(text),
+        Shader(text, checks or "none", features, "library" if checks is None else "user"),
+        parameter_fields(name, text),
+    )
 
 
 class _Frozen(tuple[tuple[str, Any], ...]):
@@ -205,7 +210,7 @@ class PlanBuilder:
         constants: Mapping[str, int],
         context: Mapping[str, Any],
         atomics: Mapping[str, tuple[Operand, str]] | None = None,
-        trusted: bool = True,
+        shader_checks: ShaderChecks | None = None,
         features: tuple[str, ...] = (),
         sibling: bool = False,
         units: Mapping[str, int] | None = None,
@@ -234,8 +239,8 @@ class PlanBuilder:
             Values for the template.
         atomics : mapping from str to (Operand, str), optional
             Further variables of the text, with the memory that each stands for, and their WGSL types.
-        trusted : bool
-            Whether the text holds no user's WGSL.
+        shader_checks : {"none", "bounds", "all"} or None
+            The run-time checks that a user's WGSL in the context asks for; None without any.
         features : tuple of str
             wgpu features that the text needs.
         sibling : bool
@@ -322,10 +327,13 @@ class PlanBuilder:
             "segments": {each.name: len(each.segments) for each in named},
         }
         frozen = tuple((name, _freeze(value)) for name, value in values_of_text.items())
-        trusted = trusted and all(source.program.trusted for source in sources.values())
-        key, text, fields = _shader(shader, trusted, features, frozen)
+        checks = strictest((shader_checks, *(source.program.shader_checks for source in sources.values())))
+        key, text, fields = _shader(shader, checks, features, frozen)
         words = parameter_words(shader, fields, values)
-        self._shaders[key] = text
+        # The same text may come twice, from two that ask for other checks.
+        self._shaders[key] = max(
+            text, self._shaders.get(key, text), key=lambda one: SHADER_CHECKS.index(one.shader_checks)
+        )
         if sibling:
             self._siblings.append(Kernel(label, key, tuple(bindings), (0, 0, 0), dict(constants)))
             return

@@ -10,11 +10,12 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal
 
-from ..errors import LimitError
+from ..errors import ArgumentError, LimitError
+from ..settings import ShaderChecks
 from .layout import COUNT
 
 __all__ = [
@@ -63,13 +64,21 @@ class Binding:
 class Shader:
     """A composed WGSL text without prologue.
 
-    `trusted` texts are compiled without wgpu's run-time checks. They are texts of this library, with indices and loops
-    that are known to be in bounds. A user's text is never trusted.
+    Attributes
+    ----------
+    text : str
+    shader_checks : {"none", "bounds", "all"}
+        Which run-time checks it is compiled with: none, as texts of this library, whose indices and loops are known to
+        be in bounds; of indices; or of indices and of loops, which then end.
+    features : tuple of str
+    origin : {"library", "user", "file"}
+        Who wrote some of it. Texts from a file have all checks on any device.
     """
 
     text: str
-    trusted: bool
+    shader_checks: ShaderChecks = "none"
     features: tuple[str, ...] = ()
+    origin: Literal["library", "user", "file"] = field(default="library", compare=False)
 
 
 @dataclass(frozen=True)
@@ -284,13 +293,34 @@ class Plan:
         """Return the buffer of that name."""
         return next(spec for spec in self.buffers if spec.name == name)
 
+    @property
+    def shader_checks(self) -> tuple[ShaderChecks, ...]:
+        """The run-time checks of each dispatch."""
+        return tuple(self.shaders[kernel.shader].shader_checks for kernel in self.kernels)
+
+    def with_checks(self, level: ShaderChecks) -> Plan:
+        """Return the plan with one level of run-time checks for all texts.
+
+        Raises
+        ------
+        ArgumentError
+            If a text was read from a file, and the level is not ``"all"``.
+        """
+        shaders = {key: replace(shader, shader_checks=level) for key, shader in self.shaders.items()}
+        if level != "all" and any(shader.origin == "file" for shader in shaders.values()):
+            raise ArgumentError(
+                f"{self.primitive}: the plan was read from a file, so its texts need all run-time checks, but the "
+                f"device has {level!r} for all shaders; leave out GRIDWISE_SHADER_CHECKS={level}, or Dawn's toggle"
+            )
+        return replace(self, shaders=shaders)
+
     def to_json(self, *, indent: int | None = None) -> str:
         """Return the plan as JSON, for `from_json`."""
         data = {
             "primitive": self.primitive,
             "buffers": [asdict(spec) for spec in self.buffers],
             "steps": [_step_to_dict(step) for step in self.steps],
-            "shaders": {key: asdict(shader) for key, shader in self.shaders.items()},
+            "shaders": {key: {"text": one.text, "features": one.features} for key, one in self.shaders.items()},
             "siblings": [_step_to_dict(kernel) for kernel in self.siblings],
             "work": asdict(self.work),
             "parameters": dict(self.parameters),
@@ -299,7 +329,7 @@ class Plan:
 
     @classmethod
     def from_json(cls, text: str) -> Plan:
-        """Return the plan of `to_json`."""
+        """Return the plan of `to_json`; its texts get all run-time checks, whatever they had."""
         data = json.loads(text)
         return cls(
             primitive=data["primitive"],
@@ -309,7 +339,7 @@ class Plan:
             ),
             steps=tuple(_step_from_dict(step) for step in data["steps"]),
             shaders={
-                key: Shader(shader["text"], shader["trusted"], tuple(shader["features"]))
+                key: Shader(shader["text"], "all", tuple(shader["features"]), "file")
                 for key, shader in data["shaders"].items()
             },
             work=_work_from_dict(data["work"]),

@@ -313,7 +313,7 @@ class Primitive(OfOneDevice, ABC):
             assert self._context is not None, "a primitive with a device has its context"
             with self._context.at_once():
                 self._check_on_device()
-            plan = self._plan_with(layout, values)
+            plan = self._context.executor.as_run(self._plan_with(layout, values))
             check_bindings(plan, self.capabilities)
             with self._plans_lock:
                 self._plans[key] = plan

@@ -598,7 +598,7 @@ class BinnedPrimitive(Primitive):
                 "values": self._values or "",
                 "bin_fields": list(fields),
             },
-            trusted=self._op.is_trusted(self.result_datatype),
+            shader_checks=self._op.checks_for(self.result_datatype),
             sibling=sibling,
             counted=True,
             first=window.first,
@@ -663,7 +663,7 @@ class BinnedPrimitive(Primitive):
             workgroups=blocks,
             constants={"WORKGROUP_SIZE": min(256, 1 << most.bit_length() - 1)},
             context={**self._operator_context(), "columns": _COLUMNS},
-            trusted=self._op.is_trusted(self.result_datatype),
+            shader_checks=self._op.checks_for(self.result_datatype),
         )  # fmt: skip
 
 

@@ -19,9 +19,10 @@ from ..planning.plan import Kernel as PlanKernel
 from ..planning.shaders import sha256
 from ..planning.signature import Argument, ValueRule
 from ..runtime.pipelines import Pipeline
+from ..settings import SHADER_CHECKS, ShaderChecks
 from ..types.capabilities import Capabilities
 from ..types.datatype import ITEM_DATATYPES, Datatype, as_datatype
-from ..types.options import integer
+from ..types.options import integer, one_of
 from .base import Primitive
 
 __all__ = ["Kernel"]
@@ -71,6 +72,8 @@ class Kernel(Primitive):
         Datatypes that differ from the declaration, such as f16 read as ``array<u32>``; None accepts any.
     work : Work or callable, optional
         What a call must move and compute, for rates.
+    shader_checks : {"bounds", "all", "none"}
+        Run-time checks: indices stay in what is bound; loops are counted, too, which may take many times as long; none.
 
     Raises
     ------
@@ -82,8 +85,7 @@ class Kernel(Primitive):
     Notes
     -----
     ``execute`` takes the storage variables as arrays, and uniforms as values: a number, a sequence for a vector, a
-    mapping by member name for a structure of these. A value that is left out is that of the previous call. Recorded
-    commands keep their values. A new value needs no compilation.
+    mapping by member name for a structure of these. A value that is left out is that of the previous call.
 
     A view can be bound only if it starts at a multiple of the device's min-storage-buffer-offset-alignment.
     With ``trials``, each dispatch works on the results of the previous one, so the kernel should not change its inputs.
@@ -117,6 +119,7 @@ class Kernel(Primitive):
         constants: Mapping[str, int | float] | None = None,
         dtypes: Mapping[str, Any] | None = None,
         work: Work | Callable[[Mapping[str, int]], Work] | None = None,
+        shader_checks: ShaderChecks = "bounds",
         capabilities: Capabilities | None = None,
     ):
         super().__init__(device, capabilities=capabilities)
@@ -138,6 +141,7 @@ class Kernel(Primitive):
         self._entry_point = entry_point
         self._constants = dict(constants or {})
         self._work = work
+        self._shader_checks: ShaderChecks = one_of("shader_checks", shader_checks, SHADER_CHECKS)
         declared = variables(wgsl)
         self._bindings: dict[str, Variable] = {
             name: self._variable(name, access, declared) for name, access in bindings.items()
@@ -305,7 +309,7 @@ class Kernel(Primitive):
             self._label,
             tuple(specs.values()),
             (kernel,),
-            {key: Shader(self._wgsl, trusted=False)},
+            {key: Shader(self._wgsl, self._shader_checks, origin="user")},
             work if work is not None else Work(0, 0, 0),
             {"workgroups": list(workgroups)},
         )

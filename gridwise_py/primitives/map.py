@@ -74,7 +74,7 @@ class Map(InputOutput, Elementwise):
             raise ArgumentError("Map has one output, but the expression is a struct; make a Map for each field")
         self.op: UnaryOp | None = None if op is None else as_unaryop(op)
         if self.op is not None:
-            self._trusted = self.op.builtin
+            self._shader_checks = self.op.checks_for(self.datatype)
             check_operator(self.op, self.datatype, None)
 
     def _arguments(self) -> tuple[Argument, ...]:

@@ -50,7 +50,7 @@ class MappedOutput:
         kinds = {step.kind for step in self.flat.program.steps}
         others = [name for name in self.flat.names if not name.startswith("result")]
         moves = kinds & {"gather", "previous", "next", "flip", "component"}
-        if self.flat.arrays or others or moves or not self.flat.program.trusted:
+        if self.flat.arrays or others or moves or self.flat.program.shader_checks is not None:
             raise ArgumentError(
                 f"output= is made of gw.result, gw.index and numbers, but it reads {', '.join(others) or 'more'}; "
                 f"store the results, and compute the rest with gw.asarray()"

@@ -238,8 +238,8 @@ class Merge(Primitive):
             params={
                 **params, "tile_items": self._tile(shape), "tiles": tiles, "blocks": blocks, "step": self._step(n),
             },
-            workgroups=blocks, constants={"WORKGROUP_SIZE": order.partition_size}, fed=fed, trusted=order.trusted,
-            context={**context, "key_output": "", "counted_output": self.counted},
+            workgroups=blocks, constants={"WORKGROUP_SIZE": order.partition_size}, fed=fed,
+            context={**context, "key_output": "", "counted_output": self.counted}, shader_checks=order.shader_checks,
         )  # fmt: skip
         for each in (shape, *self._shapes.others(n)):
             tile = self._tile(each)
@@ -250,7 +250,7 @@ class Merge(Primitive):
                 writes=writes,
                 params={**params, "tiles": tiles},
                 workgroups=tiles, constants={"WORKGROUP_SIZE": each.workgroup_size},
-                fed={} if each != shape else fed, trusted=order.trusted, sibling=each != shape,
+                fed={} if each != shape else fed, shader_checks=order.shader_checks, sibling=each != shape,
                 features=("subgroup",) if self._by_network else (),
                 context={
                     **context, "key_output": "output", "values": bool(values),

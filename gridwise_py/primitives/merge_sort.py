@@ -222,7 +222,7 @@ class MergeSort(Primitive):
             reads=_named("input", inputs), writes=_named("output", outputs),
             params={"n": n, "tiles": tiles}, workgroups=tiles,
             constants={"WORKGROUP_SIZE": shape.workgroup_size}, counted=True, sibling=sibling,
-            trusted=self._order.trusted,
+            shader_checks=self._order.shader_checks,
             context=self._template(shape, key_output="output", values="values" in inputs),
         )  # fmt: skip
 
@@ -234,7 +234,7 @@ class MergeSort(Primitive):
         tiles = -(-n // tile)
         splits = builder.scratch("splits", tiles).by_words()
         params = {"n": n, "run_items": run, "pair_items": min(2 * run, _MOST_WORD), "tiles": tiles}
-        more: dict[str, Any] = {"counted": True, "trusted": self._order.trusted, "sibling": sibling}
+        more: dict[str, Any] = {"counted": True, "shader_checks": self._order.shader_checks, "sibling": sibling}
         reads = _named("input", inputs)
         blocks = -(-tiles // PARTITION_TILES)
         builder.kernel(

@@ -345,7 +345,7 @@ class ReduceAxis(InputOutput, OperatorPrimitive):
             workgroups=of_kernel.workgroups,
             constants={"WORKGROUP_SIZE": shape.workgroup_size, **of_kernel.constants},
             context={**context, "vecs": shape.vecs, **of_kernel.context},
-            trusted=self.op.is_trusted(self.result_datatype),
+            shader_checks=self.op.checks_for(self.result_datatype),
             features=tuple(dict.fromkeys(native + self._features)),
             units={"input": of_kernel.read_items * read, "output": width * written},
         )

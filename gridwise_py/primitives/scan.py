@@ -273,7 +273,7 @@ class Scan(LookBackPrimitive):
                 **({} if self._fixed_order is None else {"zero": 0}),
             },
             workgroups=1, constants={}, context={**context, "vecs": 1},
-            trusted=self.op.is_trusted(datatype), features=self._features,
+            shader_checks=self.op.checks_for(datatype), features=self._features,
             units=None if datatype.is_several else {"input": 4 * datatype.itemsize_bytes, "output": 16 * words},
         )  # fmt: skip
         return output

@@ -308,7 +308,7 @@ class ScanAxis(InputOutput, OperatorPrimitive):
                 **context, "vecs": shape.vecs, "width": shape.width, "totals": totals, "initial": initial,
                 "carried": carries is not None, "exclusive": raw_input or self.kind == "exclusive",
             },
-            trusted=self.op.builtin,
+            shader_checks=self.op.checks_for(self.result_datatype),
             features=tuple(dict.fromkeys(native + self._features)),
             units={"input": (4 if rows else shape.width) * read, "output": (4 if by_quads else 1) * written},
         )  # fmt: skip

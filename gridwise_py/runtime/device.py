@@ -29,6 +29,7 @@ from ..backend.timeout import set_timeout_s
 from ..display.table import table_of
 from ..errors import AdapterError
 from ..planning.shaders import load_templates, prologue
+from ..settings import ShaderChecks
 from ..timing.queries import TimingHelper
 from ..tuning.store import load_facts, load_tuning
 from ..types.capabilities import Capabilities
@@ -381,7 +382,7 @@ def device_key(device: wgpu.GPUDevice) -> dict[str, str]:
     from .._version import __version__
 
     info: Any = device.adapter.info
-    engine = engine_of(device)
+    engine, checks = engine_of(device), state_of(device).shader_checks
     return {
         "adapter": str(info["device"]),
         "adapter_type": str(info["adapter_type"]),
@@ -391,7 +392,16 @@ def device_key(device: wgpu.GPUDevice) -> dict[str, str]:
         engine.NAME: engine.version(),
         "gridwise_py": __version__,
         **{f"{engine.NAME}.{name}": str(is_on) for name, is_on in engine.switches(device).items()},
+        **({} if checks == engine.checks_of_all(device, None) else {"shader_checks": str(checks)}),
     }
+
+
+def device_with_checks(device: wgpu.GPUDevice, level: ShaderChecks) -> wgpu.GPUDevice:
+    """Return a new device of the same adapter whose shaders all have some run-time checks, if its engine can."""
+    made = request_device(device.adapter)
+    state = state_of(made)
+    state.shader_checks = state.engine.checks_of_all(made, level)
+    return made
 
 
 #: Writes how many lanes a subgroup has.
@@ -409,7 +419,7 @@ def _probe_subgroup_size(device: wgpu.GPUDevice) -> int | None:
     if "subgroup" not in device.features:
         return None
     text = prologue(state_of(device).engine.LANGUAGE, SUBGROUP_PROBE) + SUBGROUP_PROBE
-    module = create_shader_module(device, label="gridwise subgroup probe", code=text, trusted=False)
+    module = create_shader_module(device, label="gridwise subgroup probe", code=text, checks="all")
     pipeline = device.create_compute_pipeline(layout="auto", compute={"module": module, "entry_point": "main"})
     buffer = device.create_buffer(size=4, usage=wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC)
     group = device.create_bind_group(

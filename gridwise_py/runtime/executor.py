@@ -18,10 +18,12 @@ import numpy as np
 import wgpu
 
 from ..backend.device_errors import device_errors, is_trouble, lacks_memory, watch_errors
+from ..backend.device_state import state_of
 from ..backend.queues import submit, wait_idle, write_timestamp
 from ..backend.raw_commands import RawCommands, RawDispatch, RawTransfer, raw_commands
 from ..errors import BufferUsageError, DeviceError
 from ..planning.plan import BufferSpec, Copy, Fill, Kernel, Plan
+from ..settings import ShaderChecks, strictest
 from ..timing.queries import TimingSession
 from .encodable import Spans
 from .encoding_order import StepUse
@@ -366,6 +368,18 @@ class Executor:
                 total -= self._forget(old.plan)
         return instance
 
+    def as_run(self, plan: Plan) -> Plan:
+        """Return a plan with the run-time checks that its texts have on the device."""
+        level = state_of(self.device).shader_checks
+        if level is None or all(shader.shader_checks == level for shader in plan.shaders.values()):
+            return plan
+        return plan.with_checks(level)
+
+    def checks_since(self, use: int) -> ShaderChecks | None:
+        """Return the strictest run-time checks of the plans that were used after a number of `uses`; None without."""
+        used = [instance.plan for instance in tuple(self._plans.values()) if instance.last_use > use]
+        return strictest(level for plan in used for level in plan.shader_checks)
+
     def pipelines_of(self, *plans: Plan) -> list[Pipeline]:
         """Return the pipelines of plans, compiling what is missing. They are kept for as long as the caller does.
 
@@ -375,7 +389,7 @@ class Executor:
             If a text does not compile.
         """
         with device_errors(f"{plans[0].primitive}, compiling", self.device):
-            return self.pipelines.get(*plans)
+            return self.pipelines.get(*map(self.as_run, plans))
 
     def _compiled_before(self, plan: Plan) -> list[Pipeline]:
         """Compile a new plan's pipelines outside of the lock: other threads bind plans that are ready meanwhile."""
@@ -409,6 +423,7 @@ class Executor:
         BufferUsageError
             If wgpu refuses a buffer, such as one that was destroyed before this library saw it.
         """
+        plan = self.as_run(plan)
         key = tuple(
             number for _, r in sorted(arguments.items()) for number in (r.buffer.uid, r.offset_bytes, r.size_bytes)
         )

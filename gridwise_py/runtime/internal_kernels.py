@@ -34,7 +34,7 @@ def _own_plan(
     key = sha256(text)
     spec = BufferSpec("buffer", "scratch" if owned else "argument", size_bytes)
     kernel = Kernel(name, key, (Binding(0, "buffer", "read_write"),), (workgroups, 1, 1), dict(constants))
-    shader = Shader(text, trusted=True, features=_FEATURES.get(datatype or "", ()))
+    shader = Shader(text, features=_FEATURES.get(datatype or "", ()))
     return Plan(name, (spec,), (kernel,), {key: shader}, Work(0, 0, 0))
 
 

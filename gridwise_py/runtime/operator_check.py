@@ -258,7 +258,8 @@ def check_plan(op: BinOp, datatype: Datatype, capabilities: Capabilities, n: int
         reads={"a": layout["a"], "b": layout["b"]}, writes={"output": layout["output"]},
         params={"n": n, **op.accumulator(datatype).params},
         context=operator_context(op, datatype, capabilities.subgroup_mode(False), source=memory, sink=memory),
-        workgroups=-(-n // 256), constants={}, trusted=False, units=dict.fromkeys(names, 4 * size) if wide else None,
+        workgroups=-(-n // 256), constants={},
+        shader_checks=op.checks_for(datatype), units=dict.fromkeys(names, 4 * size) if wide else None,
     )  # fmt: skip
     return builder.build(Work(n, 0, 0), {})
 
@@ -270,7 +271,8 @@ def unary_check_plan(op: UnaryOp, datatype: Datatype, capabilities: Capabilities
     builder.kernel(
         "unary_operator_check", "unary_operator_check.wgsl",
         reads={"input": layout["input"]}, writes={"output": layout["output"]}, params={"n": n},
-        context=unary_context(op, datatype), workgroups=-(-n // 256), constants={}, trusted=False,
+        context=unary_context(op, datatype), workgroups=-(-n // 256), constants={},
+        shader_checks=op.checks_for(datatype),
     )  # fmt: skip
     return builder.build(Work(n, 0, 0), {})
 

@@ -11,13 +11,13 @@ from weakref import WeakValueDictionary
 
 import wgpu
 
-from .. import settings
 from ..backend.device_errors import is_trouble
 from ..backend.device_state import state_of
 from ..backend.queues import create_shader_module
 from ..errors import DeviceLostError, ShaderError
 from ..planning.plan import Kernel, Plan, Shader
 from ..planning.shaders import dump, prologue, refuse_fatal_text, shader_error
+from ..settings import ShaderChecks
 from .compile_threads import Task, compile_threads
 
 __all__ = ["Pipeline", "PipelineCache"]
@@ -40,8 +40,8 @@ class Pipeline:
     layout: _Layout
 
 
-#: The sha256 of a text, and whether wgpu's checks are left out.
-_ModuleKey: TypeAlias = tuple[str, bool]
+#: The sha256 of a text, and its run-time checks.
+_ModuleKey: TypeAlias = tuple[str, ShaderChecks]
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class _Order:
     """All that a pipeline depends on."""
 
     shader: str
-    trusted: bool
+    checks: ShaderChecks
     bindings: tuple[tuple[int, str], ...]
     entry_point: str
     constants: tuple[tuple[str, float], ...]
@@ -58,7 +58,7 @@ class _Order:
     def of(plan: Plan, kernel: Kernel) -> _Order:
         return _Order(
             kernel.shader,
-            plan.shaders[kernel.shader].trusted and not settings.shader_checks(),
+            plan.shaders[kernel.shader].shader_checks,
             tuple((binding.index, binding.access) for binding in kernel.bindings),
             kernel.entry_point,
             tuple(sorted(kernel.constants.items())),
@@ -144,7 +144,7 @@ class PipelineCache:
     def _compiled(
         self, device: wgpu.GPUDevice, order: _Order, shader: Shader, label: str, kernel_label: str
     ) -> Pipeline:
-        module = self._module(device, (order.shader, order.trusted), shader, label)
+        module = self._module(device, (order.shader, order.checks), shader, label)
         layout = self._layout(device, order.bindings)
         try:
             compute = device.create_compute_pipeline(
@@ -165,21 +165,19 @@ class PipelineCache:
         with lock:  # pipelines of one text are compiled side by side, but its module is made once
             module = self._modules.get(key)
             if module is None:
-                module = self._modules[key] = self._compiled_module(device, shader, label, trusted=key[1])
+                module = self._modules[key] = self._compiled_module(device, shader, label)
             return module
 
-    def _compiled_module(
-        self, device: wgpu.GPUDevice, shader: Shader, label: str, *, trusted: bool
-    ) -> wgpu.GPUShaderModule:
+    def _compiled_module(self, device: wgpu.GPUDevice, shader: Shader, label: str) -> wgpu.GPUShaderModule:
         missing = [f for f in shader.features if f not in device.features]
         if missing:
             raise ShaderError(f"shader {label!r} needs the features {missing}, which this device was not made with")
         # On the first line of the text: messages name the lines of whoever wrote it.
         text = prologue(state_of(device).engine.LANGUAGE, shader.text).replace("\n", " ") + shader.text
         dump(label, text)
-        if not shader.trusted:
+        if shader.origin != "library":
             refuse_fatal_text(label, text)
-        return create_shader_module(device, label=label, code=text, trusted=trusted)
+        return create_shader_module(device, label=label, code=text, checks=shader.shader_checks)
 
     def _layout(self, device: wgpu.GPUDevice, bindings: tuple[tuple[int, str], ...]) -> _Layout:
         with self._lock:

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DatatypeError
+from ..settings import SHADER_CHECKS, ShaderChecks
 from .datatype import DATATYPES, Struct
 from .evaluation import value_of
 from .expression import Expression, Later, Operators, as_node, deferred, gather, operation, same_type
+from .options import one_of
 from .program import flatten
 from .wgsl_function import WgslFunction
 
@@ -246,10 +248,10 @@ def flip(x: Any) -> Expression:
     return Expression("flip", operand.type, (operand,))
 
 
-def function(text: str, *, numpy: Callable[..., Any] | None = None) -> Callable[..., Any]:
+def function(
+    text: str, *, numpy: Callable[..., Any] | None = None, shader_checks: ShaderChecks = "bounds"
+) -> Callable[..., Any]:
     """Return a function of expressions that calls a function in WGSL.
-
-    Its plans are not trusted: the compiler keeps its checks.
 
     Parameters
     ----------
@@ -257,6 +259,8 @@ def function(text: str, *, numpy: Callable[..., Any] | None = None) -> Callable[
         ``"fn f(x: f32, k: u32) -> f32 { … }"``, of u32, i32, f32 and bool; more functions and constants may follow.
     numpy : callable, optional
         The same on numpy arrays, for `Expression.numpy` and ``reference`` of primitives.
+    shader_checks : {"bounds", "all", "none"}
+        As of a `Kernel`.
 
     Returns
     -------
@@ -274,7 +278,7 @@ def function(text: str, *, numpy: Callable[..., Any] | None = None) -> Callable[
     >>> half(gw.f32("x")).numpy(x=np.float32([2, 3]))
     array([1. , 1.5], dtype=float32)
     """
-    found = WgslFunction.of(text, numpy)
+    found = WgslFunction.of(text, numpy, one_of("shader_checks", shader_checks, SHADER_CHECKS))
 
     @deferred
     def call(*args: Any) -> Expression:

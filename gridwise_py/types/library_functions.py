@@ -137,7 +137,7 @@ fn power(a: f32, b: f32) -> f32 {
 
 
 def _of(text: str, numpy: np.ufunc) -> WgslFunction:
-    return WgslFunction.of(text, numpy, trusted=True)
+    return WgslFunction.of(text, numpy, None)
 
 
 #: By the type of both operands: a - b * floor(a / b), with the sign of b.

@@ -9,8 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..errors import ArgumentError, DatatypeError
+from ..settings import SHADER_CHECKS, ShaderChecks
 from .datatype import DATATYPES, Datatype, Struct
 from .operator_text import TextForm, check_expression, check_functions, scoped, type_of, written_type
+from .options import one_of
 
 __all__ = ["Operator", "text_context"]
 
@@ -26,6 +28,7 @@ class Operator:
     wgsl: str | None
     expression: str | None
     check: bool | Sequence[Any]
+    shader_checks: ShaderChecks
     #: What the text looks like.
     form: ClassVar[TextForm]
     #: Operators of this library's own, by name.
@@ -39,6 +42,7 @@ class Operator:
         ArgumentError, DatatypeError
         """
         form = self.form
+        one_of("shader_checks", self.shader_checks, SHADER_CHECKS)
         for option in ("wgsl", "expression"):
             text = getattr(self, option)
             if text is not None and not isinstance(text, str):
@@ -65,7 +69,7 @@ class Operator:
 
     def _key(self) -> tuple[Any, ...]:
         """What tells two operators apart."""
-        return (self.name, self.numpy, self.wgsl, self.expression, self.check)
+        return (self.name, self.numpy, self.wgsl, self.expression, self.check, self.shader_checks)
 
     def __eq__(self, other: object) -> bool:
         return self._key() == other._key() if isinstance(other, type(self)) else NotImplemented
@@ -81,16 +85,16 @@ class Operator:
 
     @property
     def builtin(self) -> bool:
-        """Whether the text is this library's own (and may run in a trusted module)."""
+        """Whether the text is this library's own."""
         return self in self.builtins.values()
 
     def text_for(self, datatype: Datatype) -> str | None:
         """Return the text of its function for items of a datatype; None where it is an expression."""
         return self.wgsl
 
-    def is_trusted(self, datatype: Datatype) -> bool:
-        """Whether the text for items of a datatype may run in a module without checks: there is no user's WGSL."""
-        return self.builtin
+    def checks_for(self, datatype: Datatype) -> ShaderChecks | None:
+        """Return the run-time checks that the text for items of a datatype asks for; None of the library's own."""
+        return None if self.builtin else self.shader_checks
 
     @classmethod
     def find(cls, value: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, cast
 import numpy as np
 
 from ..errors import ArgumentError, DatatypeError, EmptyReductionError
+from ..settings import ShaderChecks
 from .capabilities import SubgroupMode
 from .datatype import ITEM_DATATYPES, Datatype, Struct, as_datatype
 from .operator_base import Operator, text_context
@@ -94,17 +95,15 @@ class BinOp(Operator):
 
     check : bool or sequence, default True
         Whether to compare it with numpy; or the values to do so with, where not all are valid.
+    shader_checks : {"bounds", "all", "none"}
+        As of a `Kernel`.
 
     Notes
     -----
-    The operator must be associative; otherwise results are wrong.
-
-    When a primitive is first constructed with your own operator, the library tests the numpy function on a dozen
-    values, once per operator and datatype: the identity must be neutral on both sides, ``(a·b)·c`` must equal
-    ``a·(b·c)``, and with `commutative` the order must not matter. When such a primitive is first bound on a device, the
-    GPU combines all pairs of these values, and must agree with numpy. Floats may differ by rounding. A failure for
-    small integers raises; a failure only for large, negative or fractional values is a `GridwiseWarning`, because your
-    data may have none. Other values, NaN and infinities are not tested: passing the check proves nothing about them.
+    The operator must be associative; otherwise results are wrong. A dozen values are tried, in numpy when a primitive
+    is first constructed with it, and on the GPU when that is first bound (docs/howto/own-operator.md). A failure for
+    small integers raises; one only for large, negative or fractional values is a `GridwiseWarning`, because your data
+    may have none. Passing proves nothing about other values.
 
     Examples
     --------
@@ -126,6 +125,7 @@ class BinOp(Operator):
     empty: bool = True
     key: str | None = None
     check: bool | Sequence[Any] = True
+    shader_checks: ShaderChecks = "bounds"
 
     def __post_init__(self) -> None:
         self._check_definition()
@@ -281,9 +281,9 @@ class _TracedOp(BinOp):
         """Return the text for items of a datatype."""
         return self.numpy.traced(datatype).text()
 
-    def is_trusted(self, datatype: Datatype) -> bool:
-        """Whether the function calls no WGSL of a user's."""
-        return self.numpy.traced(datatype).is_trusted
+    def checks_for(self, datatype: Datatype) -> ShaderChecks | None:
+        """Return the run-time checks that a user's functions that it calls ask for; None without any."""
+        return self.numpy.traced(datatype).shader_checks
 
 
 _WGSL = {1: "u32", 2: "vec2<u32>", 3: "vec3<u32>", 4: "vec4<u32>"}

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, Protocol, cast
 
 from ..errors import ArgumentError
+from ..settings import ShaderChecks, strictest
 from .datatype import DATATYPES, Datatype, Struct
 
 __all__ = [
@@ -211,9 +212,9 @@ class Program:
         }
 
     @cached_property
-    def trusted(self) -> bool:
-        """Whether there is no WGSL of a user's in it."""
-        return all(step.kind != "function" or step.value.trusted for step in self.steps)
+    def shader_checks(self) -> ShaderChecks | None:
+        """The run-time checks that a user's functions in it ask for; None without any."""
+        return strictest(step.value.shader_checks for step in self.steps if step.kind == "function")
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from ..errors import ArgumentError, DatatypeError
+from ..settings import ShaderChecks
 from .datatype import DATATYPES, Datatype, Struct
 from .evaluation import value_of
 from .expression import Expression, as_node
@@ -40,9 +41,9 @@ class Traced:
     name: str = "combine"
 
     @property
-    def is_trusted(self) -> bool:
-        """Whether it calls no WGSL of a user's."""
-        return self.flat.program.trusted
+    def shader_checks(self) -> ShaderChecks | None:
+        """The run-time checks that a user's functions that it calls ask for; None without any."""
+        return self.flat.program.shader_checks
 
     def text(self) -> str:
         """Return the WGSL of the function."""

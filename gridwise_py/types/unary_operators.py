@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 
 from ..errors import ArgumentError
+from ..settings import ShaderChecks
 from .datatype import Datatype
 from .operator_base import Operator, text_context
 from .operator_text import UNARY, TextForm
@@ -36,13 +37,13 @@ class UnaryOp(Operator):
     max_ulps : number, optional
         How far correct floats may be from numpy's, in units in the last place. By default the check allows a
         thousandth, comparisons one ulp of noise on the items.
+    shader_checks : {"bounds", "all", "none"}
+        As of a `Kernel`.
 
     Notes
     -----
-    When a `Map` with your own operator is first bound on a device, the GPU applies the operator to a dozen values, as
-    scalars and as vec4, and must agree with numpy. A failure for small integers raises; a failure only for large,
-    negative or fractional values is a `GridwiseWarning`, because your data may have none. Other values, NaN and
-    infinities are not tested: passing the check proves nothing about them.
+    When a `Map` with it is first bound on a device, the GPU must agree with numpy on a dozen values, as scalars and as
+    vec4. What fails is told as by a `BinOp`.
 
     Examples
     --------
@@ -59,6 +60,7 @@ class UnaryOp(Operator):
     expression: str | None = None
     check: bool | Sequence[Any] = True
     max_ulps: float | None = None
+    shader_checks: ShaderChecks = "bounds"
 
     def __post_init__(self) -> None:
         self._check_definition()

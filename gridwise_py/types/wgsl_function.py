@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DatatypeError
+from ..settings import ShaderChecks
 from .operator_text import checked_function, renamed
 from .program import Program
 
@@ -30,8 +31,8 @@ class WgslFunction:
         The type of its result.
     numpy : callable or None
         The same function on numpy arrays.
-    trusted : bool
-        Whether it is the library's own.
+    shader_checks : {"bounds", "all", "none"} or None
+        The run-time checks that it asks for; None of the library's own.
     """
 
     text: str
@@ -39,10 +40,12 @@ class WgslFunction:
     takes: tuple[str, ...]
     gives: str
     numpy: Callable[..., Any] | None = field(default=None)
-    trusted: bool = False
+    shader_checks: ShaderChecks | None = "bounds"
 
     @classmethod
-    def of(cls, text: Any, numpy: Callable[..., Any] | None = None, *, trusted: bool = False) -> WgslFunction:
+    def of(
+        cls, text: Any, numpy: Callable[..., Any] | None = None, shader_checks: ShaderChecks | None = "bounds"
+    ) -> WgslFunction:
         """Return the function that a text defines: the first one in it.
 
         Raises
@@ -58,7 +61,7 @@ class WgslFunction:
         if numpy is not None and not callable(numpy):
             raise ArgumentError(f"numpy= must be a callable that does on arrays what the WGSL does, not {numpy!r}")
         name, takes, gives = checked_function(text)
-        return cls(text, name, takes, gives, numpy, trusted)
+        return cls(text, name, takes, gives, numpy, shader_checks)
 
     def twin(self, *args: Any) -> Any:
         """Return the function's value in numpy."""
@@ -84,7 +87,7 @@ def function_texts(name: str, program: Program) -> tuple[list[str], dict[object,
     functions: list[WgslFunction] = [step.value for step in program.steps if step.kind == "function"]
     for number, function in enumerate(dict.fromkeys(functions)):
         text, prefix = renamed(function.text, f"own_{name}_{number}_")
-        lines = [text.strip("\n")]
-        texts += lines if function.trusted else ["// ---- the user's text", *lines, "// ---- end of the user's text"]
+        lines, is_own = [text.strip("\n")], function.shader_checks is None
+        texts += lines if is_own else ["// ---- the user's text", *lines, "// ---- end of the user's text"]
         names[function] = prefix + function.name
     return texts, names

@@ -83,20 +83,53 @@ def test_what_only_one_file_had_is_marked(run):
         a, b, found = notes(*({} if clock is None else {"clock": clock} for clock in (old, new)))
         assert [note.startswith(said) for note in found] == ([] if said is None else [True])
         assert said is None or new is None or said in " ".join(run(a, b).output.split())
-    others = dict.fromkeys(("shader_checks", "launch_blocking"), False)
-    for variable, across, old, new, said in (
-        ("shader_checks", False, True, False, "{0} was measured with GRIDWISE_{2}=1, and {1} was measured without it"),
-        ("launch_blocking", True, False, True, "{1} was measured with GRIDWISE_{2}=1, and {0} was measured without it"),
-        ("shader_checks", True, None, True, "{1} was measured with GRIDWISE_{2}=1, and {0} does not say"),
-        ("launch_blocking", False, True, True, None),
-        ("shader_checks", False, False, None, None),
-        ("shader_checks", False, None, None, None),
+    for across, old, new, said in (
+        (True, False, True, "{1} was measured with GRIDWISE_LAUNCH_BLOCKING=1, and {0} was measured without it"),
+        (False, True, None, "{0} was measured with GRIDWISE_LAUNCH_BLOCKING=1, and {1} does not say"),
+        (False, True, True, None),
+        (False, False, None, None),
+        (False, None, None, None),
     ):
-        states = ({} if state is None else {"settings": {**others, variable: state}} for state in (old, new))
+        states = ({} if state is None else {"settings": {"launch_blocking": state}} for state in (old, new))
         _, _, found = notes(*states, across=across)
         sides = ("A", "B") if across else ("OLD", "NEW")
-        wanted = [] if said is None else [said.format(*sides, variable.upper())]
+        wanted = [] if said is None else [said.format(*sides)]
         assert [note[: len(text)] for note, text in zip(found, wanted, strict=True)] == wanted
+
+
+def test_times_with_other_run_time_checks_are_not_judged(run):
+    def files(primitive, old, new, **context):
+        made = [document(entries=[entry(np.random.default_rng(seed), primitive)]) for seed in (1, 2)]
+        made[0]["context"] |= context
+        for file, level in zip(made, (old, new), strict=True):
+            for kernel in file["results"][0]["kernels"] if level else ():
+                kernel["shader_checks"] = level
+        return made
+
+    mine = "my.fma"  # of a file that does not say: all checks
+    for primitive, old, new, context, told in (
+        (mine, None, "all", {}, None),
+        (mine, None, "bounds", {}, "OLD all, NEW bounds"),
+        (mine, None, "none", {}, "OLD all, NEW none"),
+        (mine, "bounds", "none", {}, "OLD bounds, NEW none"),
+        (mine, "none", None, {}, "OLD none, NEW all"),
+        (mine, "bounds", "bounds", {}, None),
+        ("scan", None, "none", {}, None),
+        ("scan", None, "all", {}, "OLD none, NEW all"),
+        ("scan", None, "all", {"settings": {"shader_checks": True}}, None),
+        ("scan", None, "all", {"versions": {**document()["context"]["versions"], "dawn": "1"}}, None),
+        (mine, None, "none", {"settings": {"dawn.disable_robustness": True}}, None),
+    ):
+        a, b = files(primitive, old, new, **context)
+        c = compare(a, b)
+        judged = [row.verdict is not None for row in c.rows]
+        assert judged == [told is None] * len(judged), (primitive, old, new)
+        notes = [note for note in c.notes if "run-time checks" in note]
+        assert len(notes) == (told is not None)
+        assert told is None or f"({told}: {primitive}" in notes[0]
+        assert told is None or (c.undecided and {row.note for row in c.rows} == {"the run-time checks differ"})
+        ranked = compare(a, b, across=True).notes
+        assert any("run-time checks" in note for note in ranked) == (told is not None)
 
 
 def test_settings_that_change_a_time_are_marked():

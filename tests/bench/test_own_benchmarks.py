@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +14,12 @@ from click.testing import CliRunner
 
 import gridwise_py as gw
 from gridwise_py.bench.ab.environments import find_side
+from gridwise_py.bench.analysis.remarks import remarks
 from gridwise_py.bench.cases.case import Case
 from gridwise_py.bench.cases.mode import Mode
 from gridwise_py.bench.cases.own_files import load_benchmarks
 from gridwise_py.bench.results.dataframe import records_of
+from gridwise_py.bench.results.entries import result_of, results_document
 from gridwise_py.bench.results.reader import read_results
 from gridwise_py.bench.sampling.measure import measure_case
 from gridwise_py.bench.sampling.own_run import OwnRun
@@ -80,50 +83,6 @@ def measure(write, device):
 # ---- declarations
 
 
-def test_a_decorated_function_is_the_function():
-    @gw.benchmarked(n=[4])
-    def double(device, n=3):
-        return 2 * n
-
-    assert double(None) == 6
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("1 / 0", "mine.py cannot be imported: line 15: ZeroDivisionError: division by zero; python mine.py shows"),
-        ("def f(:", "mine.py cannot be imported: line 15: SyntaxError: invalid syntax"),
-        ("raise SystemExit(3)", "line 15: SystemExit: 3"),
-        ("@gw.benchmarked(n=[])\ndef f(device, n): ...",
-         "mine.py, line 15: the axis 'n' has no values; give some, as in n="),
-        ("@gw.benchmarked(n=[4, 4])\ndef f(device, n): ...", "line 15: the axis 'n' has the value '4' twice"),
-        ("@gw.benchmarked(n=[0])\ndef f(device, n): ...", "whole numbers of at least 1"),
-        ("@gw.benchmarked(k=[None])\ndef f(device, k): ...", "has the value None; values are numbers"),
-        ("@gw.benchmarked(k=['a b'])\ndef f(device, k): ...", "has the value 'a b'"),
-        ("@gw.benchmarked(mode=['quick'])\ndef f(device): ...", "modes are cold, hot, batch, latency"),
-        ("@gw.benchmarked(device=[1])\ndef f(device): ...", "an axis cannot be called 'device'"),
-        ("@gw.benchmarked(n=[4], k=[1])\ndef f(device, n): ...",
-         "f(device, n) cannot be called with its axes (got an unexpected keyword argument 'k'); its parameters are "
-         "device, n, k, and rng"),
-        ("@gw.benchmarked(n=[4], name='a.b')\ndef f(device, n): ...", "name is 'a.b', but must be letters"),
-        ("@gw.benchmarked(k=[1], baseline='k=2')\ndef f(device, k): ...", "names no value of k; it has 1"),
-        ("@gw.benchmarked(n=[1], baseline='n=1')\ndef f(device, n): ...", "can have a baseline; there are none"),
-        ("@gw.benchmarked(n=[4])\ndef f(device, n): ...\n" * 2,
-         "mine.py: two benchmarks are called 'f', at lines 15 and 17; rename one, or give it name="),
-        ("@gw.benchmarked(n=[4], baseline='g')\ndef f(device, n): ...", "the baseline of f is 'g', which is none of f"),
-        ("@gw.benchmarked(k=[4], baseline='g')\ndef f(device, k): ...\n@gw.benchmarked(n=[1])\ndef g(device, n): ...",
-         "f and its baseline 'g' must have the same axes"),
-        ("", "mine.py declares no benchmark; put @gw.benchmarked(n=[…]) before a function"),
-    ],
-)  # fmt: skip
-def test_a_file_that_declares_wrongly_is_refused_in_one_line(write, text, message):
-    write(text)
-    result = _run("bench", "mine.py")
-    assert result.exit_code == 2
-    assert message in result.output
-    assert len(result.output.splitlines()) == 1
-
-
 def test_what_is_not_in_a_file(write):
     write("@gw.benchmarked(n=[4], kind=['a', 'b'])\ndef total(device, n, kind): ...")
     for words, message in [
@@ -131,9 +90,13 @@ def test_what_is_not_in_a_file(write):
         (["mine.py", "totl"], "mine.py has no benchmark 'totl'; it has total. Did you mean 'total'?"),
         (["total", "mine.py"], "'total' stands before the file"),
         (["total"], "A benchmark of your own stands behind its file: FILE.py total"),
-        (["mine.py", "-a", "size=3"], "there is no axis 'size'; there are n, kind, mode\n"),
-        (["mine.py", "-a", "knd=a"], "there is no axis 'knd'; there are n, kind, mode; did you mean 'kind'?"),
+        (["mine.py", "-a", "size=3"], "there is no axis 'size'; there are n, kind, mode, shader_checks\n"),
+        (
+            ["mine.py", "-a", "knd=a"],
+            "there are n, kind, mode, shader_checks; did you mean 'kind'?",
+        ),
         (["mine.py", "-a", "kind=c"], "'c' is not one of a, b"),
+        (["mine.py", "-a", "shader_checks=most"], "'most' is not one of none, bounds, all"),
         (["mine.py", "--n", "many"], "'many' is not a count"),
         (["mine.py", "--suite", "quick"], "--suite is for primitives"),
     ]:
@@ -288,6 +251,9 @@ def test_each_kind_is_run_checked_and_timed(measure, kind):
         assert (found.primitive, found.n, found.mode) == ("mine.f", 1000, Mode(mode))
         assert found.checked
         assert found.correct
+        level = "none" if kind in ("sequence", "primitive") else "bounds"
+        assert set(found.shader_checks) == {level}, "also of what a function runs"
+        assert ("shader_checks=bounds" in repr(found)) == (level == "bounds")
         labels = tuple(series.name.removeprefix("mine.") for series in found.kernels)
         assert labels == LABELS[kind] or LABELS[kind] is None
         if found.tick_period_ns is not None:
@@ -312,6 +278,30 @@ def test_each_kind_that_is_wrong_is_found(measure, kind):
     if kind != "sequence":
         assert (found.mismatches[0].index, found.mismatches[0].wrong_items) == (4, 1)
     assert not measure(spoiled, check=False).checked
+
+
+def test_the_axis_of_run_time_checks(write, device):
+    texts = {"kernel": KINDS["kernel"], "function": KINDS["function"]}
+    found, names = [], set()
+    for name, text in texts.items():
+        (workload,) = load_benchmarks(write(text, f"{name}.py")).values()
+        jobs = plan_jobs(own_sweeps([workload], ["shader_checks=bounds,all,none"], {}))
+        measured = [measure_case(device, job.case, PROTOCOL, job.mode.value) for job in jobs]
+        assert [one.shader_checks for one in measured] == [("bounds",), ("all",), ("none",)]
+        assert all(one.error is None and one.correct for one in measured)
+        names |= {str(job) for job in jobs}
+        found += [result_of(one, position=k) for k, one in enumerate(measured, len(found))]
+    assert "kernel.f shader_checks=all hot n=1,000" in names
+    assert {result.shader_checks for result in found} == {"none", "bounds", "all"}
+    document = results_document(device, [])
+    said = [one.text for one in remarks(document.device, found) if one.kind == "checks"]
+    assert [text[:41] for text in said] == [f"What checks cost {name}.f, n = 1,000: bounds"[:41] for name in texts]
+    # Nothing of this stays, and a file may have an axis of this name itself.
+    assert measure_case(device, replace(jobs[0].case, others=()), PROTOCOL).shader_checks == ("bounds",)
+    own = "@gw.benchmarked(shader_checks=['bounds', 'all'])\ndef f(device, shader_checks): ..."
+    (workload,) = load_benchmarks(write(own, "own.py")).values()
+    (job, _) = plan_jobs(own_sweeps([workload], [], {}))
+    assert workload.device(device, job.case.axes) is device
 
 
 def test_without_timestamps_between_passes_empty_passes_take_them(measure, device, monkeypatch):

@@ -263,7 +263,6 @@ def test_a_resumed_run_loses_no_finished_case(invented, tmp_path):
 
 
 def test_a_run_is_not_resumed_under_other_conditions(invented, tmp_path, monkeypatch):
-    monkeypatch.setenv("GRIDWISE_SHADER_CHECKS", "off")
     path = tmp_path / "out.json"
     request = Request(_jobs("n=12", "datatype=u32"), SHORT)
     run_jobs(request, None, json_path=path)
@@ -273,7 +272,10 @@ def test_a_run_is_not_resumed_under_other_conditions(invented, tmp_path, monkeyp
         (lambda d: d["device"].update(driver="0"), "device has driver"),
         (lambda d: d["protocol"].update(batch_trials=7), "protocol has batch_trials = 7, this run 1"),
         (lambda d: d["context"]["versions"].update(wgpu="9"), "versions has wgpu = '9'"),
-        (lambda d: d["context"]["settings"].update(shader_checks=True), "settings has shader_checks = True"),
+        (
+            lambda d: d["context"]["settings"].update({"shader_checks.all": True}),
+            "settings has shader_checks.all = True",
+        ),
         (lambda d: d["context"].update(git={"commit": "1" * 40, "dirty": False}), "commit has commit = '111"),
     ):
         changed = json.loads(text)
@@ -287,13 +289,14 @@ def test_a_run_is_not_resumed_under_other_conditions(invented, tmp_path, monkeyp
 
 def test_a_file_has_the_settings_that_change_times(invented, tmp_path, monkeypatch):
     path = tmp_path / "out.json"
-    for checks, blocking in ((False, True), (True, False)):
-        monkeypatch.setenv("GRIDWISE_SHADER_CHECKS", "on" if checks else "0")
+    for checks, blocking in (("", True), ("all", False)):
+        monkeypatch.setenv("GRIDWISE_SHADER_CHECKS", checks)
         monkeypatch.setenv("GRIDWISE_LAUNCH_BLOCKING", "on" if blocking else "0")
         run_jobs(Request(_jobs("n=12", "datatype=u32"), SHORT), None, json_path=path)
         settings = read_results(path).context.settings
         # An engine may have more of its own.
-        assert settings.items() >= {"shader_checks": checks, "launch_blocking": blocking}.items()
+        assert settings.items() >= {"launch_blocking": blocking}.items()
+        assert settings.get("shader_checks.all", False) == (checks == "all")
         assert json.loads(path.read_text())["context"]["settings"] == settings
 
 

@@ -95,7 +95,7 @@ def plan_of(bundle: Mapping[str, Any], number: int) -> gw.Plan:
         if step["kind"] == "kernel":
             _, text = text_of(bundle, step["shader"])
             step["shader"] = hashlib.sha256(text.encode()).hexdigest()
-            shaders[step["shader"]] = {"text": text, "trusted": True, "features": []}
+            shaders[step["shader"]] = {"text": text, "features": []}
         steps.append(step)
     data = {
         "primitive": plan["primitive"], "buffers": [bundle["buffers"][i] for i in plan["buffers"]], "steps": steps,

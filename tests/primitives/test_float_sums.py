@@ -178,8 +178,8 @@ def test_in_place(device):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("checks", ["0", "1"])
-def test_checked_and_trusted_modules(fresh_device, monkeypatch, checks):
+@pytest.mark.parametrize("checks", ["none", "all"])
+def test_modules_with_and_without_checks(fresh_device, monkeypatch, checks):
     monkeypatch.setenv("GRIDWISE_SHADER_CHECKS", checks)
     x = _random(5 * TILE + 7)
     _all_results(fresh_device, x, gw.asarray(x, fresh_device))

@@ -224,13 +224,69 @@ def test_more_bindings_than_the_device_has_are_an_error_with_the_limit(device):
         gw.Kernel(device, text, dict.fromkeys(names, "read_write"), 1, capabilities=few)
 
 
+OUT_OF_RANGE = """
+@group(0) @binding(0) var<storage, read> x: array<u32>;
+@group(0) @binding(1) var<storage, read_write> y: array<u32>;
+@group(0) @binding(2) var<storage, read_write> z: array<u32>;
+@group(0) @binding(3) var<uniform> far: u32;
+var<workgroup> a: array<u32, 64>;
+var<workgroup> b: array<u32, 64>;
+var<workgroup> c: array<u32, 64>;
+@compute @workgroup_size(64) fn main(@builtin(local_invocation_index) i: u32) {
+  a[i] = 7u;
+  b[i] = 7u;
+  c[i] = 7u;
+  workgroupBarrier();
+  b[far + i] = 9u;  // of b's own, or nothing
+  workgroupBarrier();
+  y[i] = select(9u, 7u, a[i] == 7u && c[i] == 7u && (b[i] == 7u || b[i] == 9u)) + x[far + i];
+  y[far + i] = 9u;
+  y[0u - 1u - i] = 9u;
+  z[i] = a[far + i];
+}"""
+
+
+@pytest.mark.parametrize("level", ["bounds", "all"])
+def test_an_index_out_of_range_stays_in_what_is_bound(device, level):
+    access = {"x": "read", "y": "read_write", "z": "read_write", "far": "uniform"}
+    kernel = gw.Kernel(device, OUT_OF_RANGE, access, workgroups=1, shader_checks=level)
+    n = max(64, device.limits["min-storage-buffer-offset-alignment"] // 4)
+    for far in (n, 2 * n, 1 << 20, 0xFFFFFF00):
+        around = [gw.asarray(np.full(4 * n, 5, np.uint32), device) for _ in range(2)]
+        z, before = gw.zeros(64, "u32", device), gw.asarray(np.full(n, 3, np.uint32), device)
+        inside = [array[n : 2 * n] for array in around]
+        inside[0].copy_from(before)
+        run = kernel.execute(x=inside[0], y=inside[1], z=z, far=far)
+        assert run.plan.shader_checks == (level,)
+        found = around[1].to_numpy()
+        np.testing.assert_array_equal(found[:n], 5, err_msg="before the view")
+        np.testing.assert_array_equal(found[2 * n :], 5, err_msg="behind it")
+        # What is read is an item of its own range, or 0; arrays in workgroup memory have only their own writes.
+        assert set(found[n : n + 64].tolist()) <= {7, 7 + 3, 9}, far
+        assert set(z.to_numpy().tolist()) <= {0, 7}, far
+        np.testing.assert_array_equal(around[0].to_numpy(), np.repeat(np.uint32([5, 3, 5, 5]), n))
+
+
+def test_levels_that_there_are(device):
+    for make in (
+        lambda level: gw.Kernel(device, SCALE, BINDINGS, _groups, shader_checks=level),
+        lambda level: gw.BinOp("plus", 0, np.add, expression="a + b", shader_checks=level),
+        lambda level: gw.UnaryOp("twice", np.abs, expression="abs(x)", shader_checks=level),
+        lambda level: gw.function("fn f(x: u32) -> u32 { return x; }", shader_checks=level),
+    ):
+        with pytest.raises(gw.ArgumentError, match="shader_checks='some' is unknown; known are none, bounds, all"):
+            make("some")
+        with pytest.raises(gw.DatatypeError, match="shader_checks=None is unknown; known are none, bounds, all"):
+            make(None)
+
+
 def test_it_is_planned_without_a_device():
     plan = gw.Kernel.plan_for(
         capabilities=gw.Capabilities(), lengths={"x": 100, "y": 100}, wgsl=SCALE, bindings=BINDINGS, workgroups=_groups
     )
     assert plan.kernels[0].workgroups == (2, 1, 1)
     assert plan.work == Work(100, 800, 400)
-    assert not next(iter(plan.shaders.values())).trusted
+    assert plan.shader_checks == ("bounds",)
 
 
 class Histogram(gw.Primitive):
@@ -268,7 +324,7 @@ struct Params { n: u32, input_offset: u32, output_offset: u32, pad: u32 }
             Kernel("clear", key, bindings, (1, 1, 1), entry_point="clear"),
             Kernel("count", key, bindings, (-(-n // 64), 1, 1), entry_point="count"),
         )
-        return Plan("histogram", tuple(buffers), kernels, {key: Shader(self.text, False)}, Work(n, 4 * n, 64))
+        return Plan("histogram", tuple(buffers), kernels, {key: Shader(self.text, "all")}, Work(n, 4 * n, 64))
 
 
 def test_a_primitive_outside_the_package_is_run_and_timed_like_ours(device, require):

@@ -164,7 +164,7 @@ def test_one_read_of_four_bytes_an_item(device):
         plan = made.execute(x=gw.zeros(1000, "f32", device)).plan
         assert plan.work.read_bytes == 4000
         assert len([step for step in plan.steps if type(step).__name__ == "Dispatch"]) <= 1
-        assert gw.Plan.from_json(plan.to_json()) == plan
+        assert gw.Plan.from_json(plan.to_json()) == plan.with_checks("all")
 
 
 # ---- moments

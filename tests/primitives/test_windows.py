@@ -156,7 +156,7 @@ def test_2_to_the_30_items_are_planned_as_on_a_gpu_with_bindings_of_2_gib():
     assert [kernel.workgroups[0] for kernel in plan.kernels] == [176, 176, 176, 1]
     plan = gw.Sort.plan_for(capabilities=caps, lengths={"input": n, "output": n})
     assert max(b.offset_bytes + (b.size_bytes or 0) for k in plan.kernels for b in k.bindings) == 4 * n
-    assert gw.Plan.from_json(plan.to_json()) == plan
+    assert gw.Plan.from_json(plan.to_json()) == plan.with_checks("all")
 
 
 # ---- elementwise ----

@@ -14,7 +14,6 @@ FLAGS = {
     "GRIDWISE_HOLD_CLOCK": (settings.hold_clock, False),
     "GRIDWISE_LAUNCH_BLOCKING": (settings.launch_blocking, False),
     "GRIDWISE_MAP_ARRAYS": (settings.map_arrays, True),
-    "GRIDWISE_SHADER_CHECKS": (settings.shader_checks, False),
     "GRIDWISE_TRACEBACK": (settings.traceback, False),
     "GRIDWISE_TUNING": (settings.uses_tuning, True),
 }
@@ -25,6 +24,7 @@ OTHERS = {
     "GRIDWISE_COPY_THREADS": settings.copy_threads,
     "GRIDWISE_ENGINE": settings.engine,
     "GRIDWISE_SCAN_STRATEGY": settings.scan_strategy,
+    "GRIDWISE_SHADER_CHECKS": settings.shader_checks,
     "GRIDWISE_TIMEOUT_S": settings.timeout_s,
     "GRIDWISE_TOGGLES": settings.toggles,
 }

@@ -55,7 +55,7 @@ class Odd(gw.Primitive):
             "odd",
             (BufferSpec("params", "params", 4 * len(words), words), *specs),
             (Kernel("odd", key, bindings, (1, 1, 1)),),
-            {key: Shader(TEXT, trusted=False)},
+            {key: Shader(TEXT, "all")},
             Work(operands[0].length, 4 * operands[0].length, 4),
         )
 

@@ -2,6 +2,8 @@
 
 import dataclasses
 import gc
+import itertools
+import json
 import logging
 import subprocess
 import sys
@@ -12,13 +14,13 @@ import pytest
 import wgpu
 
 import gridwise_py as gw
-from gridwise_py.backend import wgpu_native
 from gridwise_py.planning import builder
 from gridwise_py.planning.plan import BufferSpec, Copy, Fill, Plan, Work
 from gridwise_py.primitives import REGISTRY
 from gridwise_py.runtime import executor, pipelines
 from gridwise_py.runtime.compile_threads import compile_threads
 from gridwise_py.runtime.context import context_of
+from gridwise_py.runtime.device import device_key
 from gridwise_py.runtime.executor import BufferRange, Executor
 from helpers.strategies import shape_data
 
@@ -490,20 +492,65 @@ def test_launch_blocking_raises_at_the_step_that_failed(device, monkeypatch):
     assert len(waits) == 2
 
 
-@pytest.mark.parametrize("value", ["0", "", "1"])
-def test_shader_checks(device, monkeypatch, value):
+def _levels(device, monkeypatch, *plans):
+    """Return the levels that modules are compiled with."""
     seen, create = [], pipelines.create_shader_module
 
-    def noting(device, *, label, code, trusted: bool):
-        seen.append(trusted)
-        return create(device, label=label, code=code, trusted=trusted)
+    def noting(device, *, label, code, checks):
+        seen.append(checks)
+        return create(device, label=label, code=code, checks=checks)
 
-    monkeypatch.setenv("GRIDWISE_SHADER_CHECKS", value)
     monkeypatch.setattr(pipelines, "create_shader_module", noting)
-    if value == "1":
-        monkeypatch.setattr(wgpu_native, "create_trusted", lambda *_: pytest.fail("a text without checks"))
-    Executor(device).pipelines_of(gw.Copy(device).plan(gw.Layout.separate(input=64, output=64)))
-    assert seen == [value != "1"]
+    Executor(device).pipelines_of(*plans)
+    return seen
+
+
+@pytest.mark.parametrize("value", ["", "none", "bounds", "all"])
+def test_the_level_of_the_process_is_that_of_all_shaders(fresh_device, monkeypatch, value):
+    monkeypatch.setenv("GRIDWISE_SHADER_CHECKS", value)
+    device = gw.request_device(fresh_device.adapter)
+    key = device_key(device)
+    assert (key == device_key(fresh_device)) == (value == "")
+    assert key.get("shader_checks", "") == value
+    layout = gw.Layout.separate(input=64, output=64)
+    ours, plans = gw.Copy(device).plan(layout), []
+    for level in ("bounds", "all", "none"):
+        plans.append(gw.Map(device, "u32", op=_twice(level)).plan(layout))
+    own = _levels(device, monkeypatch, ours, *plans)
+    assert sorted(own) == sorted([value] * 2 if value else ["none", "bounds", "all", "none"])
+
+
+def _twice(level):
+    return gw.UnaryOp("twice", lambda x: x * 2, expression="x * 2", check=False, shader_checks=level)
+
+
+def test_a_module_has_the_strictest_level_of_its_texts(device):
+    texts = {level: f"fn f(x: u32) -> u32 {{ return x + {k}u; }}" for k, level in enumerate(("none", "bounds", "all"))}
+    calls = {level: gw.function(text, shader_checks=level) for level, text in texts.items()}
+    x, plain = gw.u32("x"), gw.BinOp("plus", 0, np.add, expression="a + b", check=False, shader_checks="none")
+    for first, other in itertools.product(calls, repeat=2):
+        plan = gw.Reduce(device, calls[first](calls[other](x)), op=plain).plan(gw.Layout.separate(x=64, output=1))
+        assert plan.shader_checks == (max(first, other, key=list(texts).index),)
+    same = gw.BinOp("plus", 0, np.add, expression="a + b", check=False, shader_checks="all")
+    assert same != plain
+    assert gw.Reduce(device, calls["none"](x), op=same).plan(gw.Layout.separate(x=64, output=1)).shader_checks == (
+        "all",
+    )
+
+
+def test_plans_from_files_have_all_checks_or_are_refused(fresh_device, monkeypatch):
+    plan = gw.Copy(fresh_device).plan(gw.Layout.separate(input=64, output=64))
+    claims = json.loads(plan.to_json())
+    for shader in claims["shaders"].values():
+        shader |= {"shader_checks": "none", "trusted": True, "origin": "library"}
+    read = gw.Plan.from_json(json.dumps(claims))
+    assert read.shader_checks == ("all",)
+    assert _levels(fresh_device, monkeypatch, read) == ["all"]
+    for level in ("none", "bounds"):
+        monkeypatch.setenv("GRIDWISE_SHADER_CHECKS", level)
+        device = gw.request_device(fresh_device.adapter)
+        with pytest.raises(gw.ArgumentError, match=f"read from a file.*'{level}'.*GRIDWISE_SHADER_CHECKS={level}"):
+            Executor(device).pipelines_of(read)
 
 
 CHECKED = [
@@ -524,7 +571,7 @@ CHECKED = [
 )
 def test_with_the_checks_every_index_finds_its_own_element(fresh_device, monkeypatch, name, options, kind):
     """The checks turn an index that is out of range into that of another element; without them anything may happen."""
-    monkeypatch.setenv("GRIDWISE_SHADER_CHECKS", "1")
+    monkeypatch.setenv("GRIDWISE_SHADER_CHECKS", "all")
     x, y = X[:30_003], X[-30_003:].copy()  # of several full tiles, and a part of one
     if name == "matmul":
         x, y = (items[: 96 * 96].astype(np.float32) % 8 for items in (x, y))
@@ -545,14 +592,6 @@ def test_with_the_checks_every_index_finds_its_own_element(fresh_device, monkeyp
     outputs = primitive.execute(**inputs).outputs.values()
     for output, want in zip(outputs, wanted, strict=True):
         np.testing.assert_array_equal(output.to_numpy(), want)
-
-
-def test_a_users_text_is_never_trusted(device):
-    op = gw.BinOp("xor", 0, np.bitwise_xor, wgsl="fn combine(a: T, b: T) -> T { return a ^ b; }")
-    for primitive, n in ((gw.Reduce(device, op=op), 1), (gw.Scan(device, op=op, strategy="reduce_then_scan"), X.size)):
-        plan = primitive.plan(gw.Layout.separate(input=X.size, output=n))
-        used = {kernel.shader for kernel in (*plan.kernels, *plan.siblings)}
-        assert not any(plan.shaders[shader].trusted for shader in used)
 
 
 @pytest.mark.parametrize("which", ["input", "output"])

@@ -235,7 +235,7 @@ def test_a_device_that_is_destroyed_while_it_compiles(device, compilations, wgpu
 def _with_broken(plan, where):
     """Return the plan with a kernel more, whose text does not compile, dispatched or as a sibling."""
     kernel = dataclasses.replace(plan.kernels[0], label="broken", shader="broken", constants={})
-    shaders = {**plan.shaders, "broken": Shader("fn main() { this is no WGSL }", trusted=True)}
+    shaders = {**plan.shaders, "broken": Shader("fn main() { this is no WGSL }")}
     return dataclasses.replace(plan, shaders=shaders, **{where: (*getattr(plan, where), kernel)})
 
 

@@ -105,13 +105,13 @@ def test_operators_are_compared_by_all_that_they_say():
     assert repr(op) == "UnaryOp('own')"
 
 
-def test_a_users_operator_is_never_trusted_even_if_it_is_called_like_one():
+def test_a_users_operator_has_checks_even_if_it_is_called_like_one():
     mine = gw.UnaryOp("square", np.square, expression="x * x")
     assert not mine.builtin
     layout = gw.Layout.separate(input=9, output=9)
-    for op, trusted in ((mine, False), (Square, True)):
+    for op, level in ((mine, "bounds"), (replace(mine, shader_checks="all"), "all"), (Square, "none")):
         plan = gw.Map(dtype="u32", op=op, **PLANNING).plan(layout)
-        assert {shader.trusted for shader in plan.shaders.values()} == {trusted}
+        assert plan.shader_checks == (level,)
 
 
 # ---- the check before first use

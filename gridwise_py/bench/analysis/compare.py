@@ -11,6 +11,8 @@ import numpy as np
 
 from ...display.quantities import format_time, format_uncertainty
 from ...errors import ArgumentError
+from ...internals import REGISTRY
+from ...settings import ShaderChecks
 from ..calibrate.canary import clock_log_ratio
 from ..calibrate.repeatability import LearntSpread, spread_for
 from ..cases.mode import Mode
@@ -23,6 +25,7 @@ from ..stats.energy import Judged
 from ..stats.levels import Repeatability
 from ..stats.series import Series
 from ..stats.verdict import Pair, Verdict, VerdictKind, judge_all
+from .remarks import listed
 
 __all__ = ["RANKED", "Comparison", "QuantityRow", "Rank", "Row", "compare", "differences_of_devices"]
 
@@ -311,7 +314,10 @@ def compare(
         if result.is_wrong
     )
     if across:
-        notes = _software_note(old, new) + _page_note(old, new, sides) + tuple(_environment_notes(old, new, sides))
+        notes = (
+            *_software_note(old, new), *_page_note(old, new, sides), *_environment_notes(old, new, sides),
+            *_checks_notes(old, new, sides),
+        )  # fmt: skip
         ranks = tuple(_ranks(dict(zip(sides, (old, new), strict=True))))
         obstacles = () if ranks else ("the files have no case in common that was measured in both",)
         remedy = "" if ranks else _SAME_CASES
@@ -329,6 +335,7 @@ def compare(
         *_tool_notes(old, new),
         *_clock_note(old, new),
         *_environment_notes(old, new, sides),
+        *_checks_notes(old, new, sides),
         *_settings_notes(old, new),
         *_incomplete_notes(old, new),
         *notes,
@@ -435,27 +442,41 @@ def _clock_note(old: Results, new: Results) -> tuple[str, ...]:
     )
 
 
-#: Environment variables that make kernels slower, by their names in a file: what they do.
-_ENVIRONMENT: Mapping[str, tuple[str, str]] = {
-    "shader_checks": (
-        "GRIDWISE_SHADER_CHECKS",
-        "with it, wgpu checks indices and loops in every kernel, which takes time",
-    ),
-    "launch_blocking": ("GRIDWISE_LAUNCH_BLOCKING", "with it, each step is submitted and waited for"),
-}
-
-
 def _environment_notes(old: Results, new: Results, sides: tuple[str, str]) -> Iterator[str]:
-    """Yield a note for each environment variable that slowed one file, and not or perhaps not the other one."""
-    for name, (variable, why) in _ENVIRONMENT.items():
-        states = [None if file.context.settings is None else file.context.settings.get(name) for file in (old, new)]
-        if True not in states or states[0] == states[1]:
-            continue
+    """Yield a note if GRIDWISE_LAUNCH_BLOCKING slowed one file, and not or perhaps not the other one."""
+    states = [(file.context.settings or {}).get("launch_blocking") for file in (old, new)]
+    if True in states and states[0] != states[1]:
         slow, other = sides if states[0] else sides[::-1]
         how = "was measured without it" if False in states else "does not say"
         yield (
-            f"{slow} was measured with {variable}=1, and {other} {how}: all rows may differ by it ({why}); measure "
-            f"both alike"
+            f"{slow} was measured with GRIDWISE_LAUNCH_BLOCKING=1, and {other} {how}: all rows may differ by it (with "
+            f"it, each step is submitted and waited for); measure both alike"
+        )
+
+
+def _level(file: Results, result: Result) -> ShaderChecks:
+    """Return the run-time checks of a result; of one without them what earlier versions took."""
+    settings = file.context.settings or {}
+    checked = result.primitive not in REGISTRY or settings.get("shader_checks") or "dawn" in file.context.versions
+    if result.shader_checks is None:
+        return "all" if checked and not settings.get("dawn.disable_robustness") else "none"
+    return result.shader_checks
+
+
+def _checks_notes(old: Results, new: Results, sides: tuple[str, str]) -> Iterator[str]:
+    """Yield a note, once, if cases have other run-time checks in one file than in the other."""
+    found: dict[tuple[ShaderChecks, ShaderChecks], dict[str, None]] = {}
+    levels: dict[CaseKey, ShaderChecks] = {result.key: _level(old, result) for result in old.results}
+    for result in new.results:
+        now = _level(new, result)
+        then = levels.get(result.key, now)
+        if then != now:
+            found.setdefault((then, now), {})[result.name_with_n] = None
+    if found:
+        told = [f"{sides[0]} {then}, {sides[1]} {now}: {listed(list(cases))}" for (then, now), cases in found.items()]
+        yield (
+            f"not judged, because the run-time checks differ ({'; '.join(told)}; a kernel of yours in a file that does "
+            f"not say has all); measure both with one shader_checks="
         )
 
 
@@ -573,6 +594,8 @@ def _rows(
             continue
         moved = _clock_moved(old_rounds) or _clock_moved(new_rounds)
         clock_ratio = _clock_ratio(old_rounds, new_rounds)
+        alike = _level(old, old_rounds[0]) == _level(new, new_rounds[0])
+        note = "no valid samples on a side; measure it again" if alike else "the run-time checks differ"
         for part in _parts(old_rounds, new_rounds, case, notes):
             old_step_ns, new_step_ns = (
                 0.0 if part.name == "cpu_wall" else document.tick_step_ns(side[0])
@@ -580,7 +603,7 @@ def _rows(
             )
             rows.append(
                 Row(
-                    case, part.part, part.name, None, gated=gate_walls or not part.is_wall,
+                    case, part.part, part.name, None, note, gated=gate_walls or not part.is_wall,
                     old_uncertainty=part.uncertainty(old_rounds, old_step_ns),
                     new_uncertainty=part.uncertainty(new_rounds, new_step_ns),
                 )
@@ -599,7 +622,7 @@ def _rows(
                 loaded=any(result.is_loaded for result in (*old_rounds, *new_rounds)),
                 repeatability=_repeatability(spreads, key.mode, part, [*old_blocks, *new_blocks]),
             )
-            pairs.append(pair if old_blocks and new_blocks else None)
+            pairs.append(pair if old_blocks and new_blocks and alike else None)
     judged = [pair for pair in pairs if pair is not None]
     same = bool(judged) and (same_file or all(pair.old == pair.new for pair in judged))
     verdicts = iter(judge_all([replace(pair, same_measurement=same) for pair in judged], threshold=threshold))
@@ -607,7 +630,7 @@ def _rows(
     for row, pair in zip(rows, pairs, strict=True):
         verdict = None if pair is None else next(verdicts)
         slower = verdict is not None and verdict.kind is VerdictKind.SLOWER and verdict.ratio > 1 + gate
-        note = "" if verdict else "no valid samples on a side; measure it again"
+        note = "" if verdict else row.note
         done.append(replace(row, verdict=verdict, note=note, past_gate=slower and row.gated))
     return tuple(done), tuple(broken), tuple(notes), same
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...display.quantities import format_time
+from ...settings import SHADER_CHECKS, ShaderChecks
 from ..results.columns import QUANTITIES
 from ..results.model import Device, Result
 from ..sampling.samples import CLOCK_MOVED, LEFT_OUT
@@ -36,9 +37,9 @@ class Remark(NamedTuple):
     ----------
     kind : str
         ``"error"`` (a case failed or is wrong), ``"warning"`` (of a result itself), ``"missing"`` (a quantity that was
-        asked for), ``"trials"`` (not as many as asked for), ``"unchecked"`` (without a reference), ``"clock"``,
-        ``"processes"`` (that differ), ``"load"`` (other work on the machine), ``"software"`` (the adapter is no GPU) or
-        ``"no GPU"`` (times).
+        asked for), ``"trials"`` (not as many as asked for), ``"checks"`` (at run time), ``"unchecked"`` (without a
+        reference), ``"clock"``, ``"processes"`` (that differ), ``"load"`` (other work on the machine), ``"software"``
+        (the adapter is no GPU) or ``"no GPU"`` (times).
     text : str
     cases : tuple of str
         The names with n of the results that it is about; empty for all.
@@ -80,7 +81,7 @@ def remarks(device: Device, results: Sequence[Result]) -> list[Remark]:
             if not (CLOCK_MOVED in warning or LEFT_OUT in warning or _CUT.match(warning) or _LONG_TRIAL.match(warning)):
                 by_warning.setdefault(warning, []).append(where)
     found += [Remark("warning", warning, tuple(by_warning[warning])) for warning in sorted(by_warning)]
-    found += _missing(results) + _trials(results)
+    found += _missing(results) + _trials(results) + _checks(results)
     # On a CPU adapter, the canary shows other work of the machine rather than a clock.
     on_cpu = device.is_cpu
     if moved:
@@ -134,6 +135,31 @@ def _missing(results: Sequence[Result]) -> list[Remark]:
         for reason, names in by_reason.items():
             text = f"No {one.heading} of {listed(names)}: {reason}."
             found.append(Remark("missing", text, tuple(names)))
+    return found
+
+
+def _checks(results: Sequence[Result]) -> list[Remark]:
+    """Return remarks on run-time checks: which case has them, and what they cost where a case was run with several."""
+    by_level: dict[ShaderChecks | None, list[str]] = {}
+    by_case: dict[tuple[Any, ...], dict[str, Result]] = {}
+    for result in results:
+        level, axes = result.shader_checks, {**result.axes, "shader_checks": ""}
+        if level not in (None, "none", result.axes.get("shader_checks")):
+            by_level.setdefault(level, []).append(result.name_with_n)
+        if level is not None and result.timed is not None and "shader_checks" in result.axes:
+            by_case.setdefault((result.primitive, result.n, result.mode, *axes.items()), {})[level] = result
+    found = [
+        Remark("checks", f"Run-time checks of shaders, {level}: {listed(names)}.", tuple(names))
+        for level, names in by_level.items()
+    ]
+    for of_case in by_case.values():
+        times = {level: of_case[level].time_ns or 0.0 for level in SHADER_CHECKS if level in of_case}
+        (least, base_ns), *others = times.items()
+        if others:
+            costs = ", ".join(f"{level} {time_ns / base_ns:.3g}" for level, time_ns in others)
+            first = of_case[least]
+            text = f"What checks cost {first.primitive}, n = {first.n:,}: {costs} × the time of {least}."
+            found.append(Remark("checks", text, tuple(result.name_with_n for result in of_case.values())))
     return found
 
 

@@ -176,7 +176,7 @@ class Case:
     @classmethod
     def of_own(cls, workload: OwnWorkload, values: Mapping[str, str | int]) -> Case:
         """Return the case of a user's benchmark at a point of its axes."""
-        others = tuple((name, str(values[name])) for name in workload.axes)
+        others = tuple((name, str(value)) for name, value in values.items() if name not in ("n", "mode"))
         known: dict[str, AxisValue] = {name: workload.value(name, text) for name, text in others}
         if "n" in values:
             known["n"] = int(values["n"])

@@ -16,7 +16,8 @@ import numpy as np
 import wgpu
 
 from ...errors import ArgumentError, DeviceError, GridwiseError, ShaderError
-from ...internals import where_in_shader
+from ...internals import context_of, device_with_checks, where_in_shader
+from ...settings import SHADER_CHECKS
 from .benchmarked import AxisValue, Benchmark, Declared, axis_text, collecting
 
 __all__ = [
@@ -80,7 +81,7 @@ class OwnWorkload:
 
     def value(self, axis: str, text: str) -> AxisValue:
         """Return the value of an axis that a text stands for."""
-        values = self.declared.axes[axis]
+        values = self.declared.axes.get(axis, SHADER_CHECKS)
         for value in values:
             if axis_text(value) == text:
                 return value
@@ -110,6 +111,13 @@ class OwnWorkload:
             return Baseline(f"{self.path.stem}.{given}", axes)
         return None if axes[axis] == value else Baseline(self.full_name, {**axes, axis: value})
 
+    def device(self, device: wgpu.GPUDevice, axes: Mapping[str, str]) -> wgpu.GPUDevice:
+        """Return the device for a point of its axes: with ``shader_checks``, one whose shaders all have these."""
+        level: Any = None if "shader_checks" in self.declared.axes else axes.get("shader_checks")
+        if level is None:
+            return device
+        return context_of(device).cached(("shader checks", level), lambda: device_with_checks(device, level))
+
     def benchmark(self, device: wgpu.GPUDevice, n: int, mode: str, axes: Mapping[str, str], seed: int) -> Benchmark:
         """Return what it runs at a point of its axes.
 
@@ -118,7 +126,7 @@ class OwnWorkload:
         ArgumentError
             If the user's code raises; with the line where.
         """
-        values = {name: self.value(name, text) for name, text in axes.items()}
+        values = {name: self.value(name, text) for name, text in axes.items() if name in self.declared.axes}
         if "n" in self.declared.axes:
             values["n"] = n
         if "mode" in inspect.signature(self.declared.make).parameters:

@@ -65,10 +65,12 @@ def check_device(earlier: Results, now: Results, file: str) -> None:
 def check_case(earlier: Sequence[Result], now: Result, file: str) -> None:
     """Raise ArgumentError if a case has other kernels than in earlier runs: its times would be mixed with theirs."""
     for result in earlier:
-        if result.shaders_sha256 != now.shaders_sha256 and result.error is None:
+        levels = result.shader_checks, now.shader_checks
+        others = f"shader_checks={levels[1]}, not {levels[0]} as" if levels[0] != levels[1] else "other shaders than"
+        if (result.shaders_sha256 != now.shaders_sha256 or levels[0] != levels[1]) and result.error is None:
             raise ArgumentError(
-                f"--gridwise-append: {now.primitive} has other shaders than in {file}, whose times would be mixed with "
-                f"these: name another file"
+                f"--gridwise-append: {now.primitive} has {others} in {file}, whose times would be mixed with these: "
+                f"name another file"
             )
 
 

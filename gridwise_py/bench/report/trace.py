@@ -83,6 +83,7 @@ def _args(result: Result) -> dict[str, Any]:
         "case": result.name_with_n,
         "trials": result.trials,
         "primitive_bytes": result.moved_bytes or None,
+        "shader_checks": result.shader_checks,
         **{name: parameters[name] for name in _DISPATCH if name in parameters},
     }
 

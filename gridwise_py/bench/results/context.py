@@ -27,6 +27,7 @@ __all__ = ["host_context", "run_context", "run_header"]
 
 def host_context() -> dict[str, Any]:
     """Return versions, host, time, and the settings that change times."""
+    checks = settings.shader_checks()
     return {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {
@@ -42,7 +43,10 @@ def host_context() -> dict[str, Any]:
             "cpu_count": os.cpu_count(),
         },
         "byteorder": sys.byteorder,
-        "settings": {"shader_checks": settings.shader_checks(), "launch_blocking": settings.launch_blocking()},
+        "settings": {
+            "launch_blocking": settings.launch_blocking(),
+            **({} if checks is None else {f"shader_checks.{checks}": True}),
+        },
         "git": git_state(Path(__file__).resolve().parents[3]),
     }
 

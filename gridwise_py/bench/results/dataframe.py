@@ -83,6 +83,7 @@ def _rows(result: Result, adapter: str) -> list[dict[str, Any]]:
             **{key: None if series is None else getattr(series.summary, key, None) for key in _STATISTICS},
             "invalid": 0 if series is None else sum(series.invalid.values()),
             **{one.name: one.value(result, {}) for one in QUANTITIES if one.in_records},
+            "shader_checks": getattr(series, "shader_checks", result.shader_checks),
             "checked": result.checked,
             "correct": result.correct,
             "error": result.error,

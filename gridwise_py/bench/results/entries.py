@@ -77,7 +77,10 @@ def result_of(m: Measurement, *, position: int = 0, round_number: int = 0, proce
         "mismatch": str(m.mismatches[0]) if m.mismatches else None,
         "error": m.error,
         "trials": trials,
-        "kernels": [{"label": kernel.name, "gpu_ns": kernel.median_ns, **kernel.to_json()} for kernel in m.kernels],
+        "kernels": [
+            {"label": kernel.name, "gpu_ns": kernel.median_ns, **kernel.to_json(), "shader_checks": level}
+            for kernel, level in zip(m.kernels, m.shader_checks or [None] * len(m.kernels), strict=False)
+        ],
         "whole": {
             "gpu_span_ns": None if span is None else span.median_ns,
             "cpu_wall_ns": None if wall is None else wall.median_ns,

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 
 import numpy as np
 
+from ...settings import ShaderChecks, strictest
 from ...storage.records import Record, key, left_out, may_lack
 from ...storage.schemas import Limits
 from ..calibrate.canary import CanaryTime, settled
@@ -112,8 +113,8 @@ class Context(Record):
         ``"held"``, ``"not held"`` or ``"not applicable"`` (a CPU adapter): whether the run held the GPU's clock. None
         in files of earlier versions.
     settings : mapping from str to bool, or None
-        The environment variables that make kernels slower, by name: ``shader_checks`` and ``launch_blocking``. None in
-        files of earlier versions, and of pages.
+        What changes times, by name: ``launch_blocking``, ``shader_checks.all`` of ``GRIDWISE_SHADER_CHECKS=all``, and
+        the engine's switches. None in files of earlier versions, and of pages.
     tool : str or None
         The tool that measured, such as ``"hyperfine"``; None if gridwise_py or its page did.
     """
@@ -281,10 +282,14 @@ class CaseKey(NamedTuple):
 
 @dataclass(frozen=True)
 class Kernel(Series):
-    """The times of one kernel; `name` is the key `label` in the file."""
+    """The times of one kernel; `name` is the key `label` in the file.
+
+    `shader_checks` are the run-time checks of its shader; None if that is unknown, and in older files.
+    """
 
     name: str = field(metadata=key("label"))
     gpu_ns: Time | None = field(default=None, kw_only=True)
+    shader_checks: ShaderChecks | None = left_out()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -590,6 +595,12 @@ class Result(Record):
         """Return the positive samples of a series of the whole."""
         series = self.whole.series.get(name)
         return [] if series is None else series.positive_ns
+
+    @property
+    def shader_checks(self) -> ShaderChecks | None:
+        """The strictest run-time checks of its kernels; None if that is unknown."""
+        levels: list[ShaderChecks | None] = [kernel.shader_checks for kernel in self.kernels]
+        return None if None in levels else strictest(levels)
 
     @property
     def labelled_kernels(self) -> dict[str, Kernel]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import wgpu
 
 from ...errors import GridwiseError, TimingUnavailable
-from ...internals import compile_threads, context_of, observe, parts, wait_idle, wait_method
+from ...internals import compile_threads, context_of, observe, parts, queue_uses, wait_idle, wait_method
 from ..calibrate.calibration import cache_bytes, fastest_canary_ns, note_canary, unit_warnings
 from ..calibrate.kernels import bind_flush
 from ..cases.benchmarked import Benchmark, Measurable
@@ -166,6 +166,7 @@ def measure_case(
     protocol = protocol or SamplingProtocol()
     own = case.own_workload
     try:
+        device = device if own is None else own.device(device, dict(case.others))
         benchmark = case.benchmark(device, mode, protocol.seed)
         if own is None:
             found = measured(prepared(benchmark, mode, check=check), case.axes, protocol)
@@ -224,6 +225,7 @@ class Ready:
             protocol={**protocol.to_dict(), "mode": self.mode.value, "restored": list(self.restored)},
             work=subject.work,
             shaders_sha256=subject.shaders_sha256,
+            shader_checks=subject.shader_checks,
             cold_start_ns=self.cold_start_ns,
             checked=self.checker.checks,
             mismatches=self.checker.wrong(),
@@ -267,6 +269,8 @@ def prepared(
     if device is not None:
         _check_timestamps(asked, device)
         wait_idle(device)
+    known = queue_uses() if device is None else [device]
+    uses = {one: next(context_of(one).executor.uses) for one in known}
     begin, compiled = time.perf_counter_ns(), _compiled(device)
     subject = subject_of(device, name, benchmark)
     cold_ns, is_fresh = time.perf_counter_ns() - begin, _compiled(device) > compiled
@@ -284,6 +288,9 @@ def prepared(
         subject.encoded()()
         wait_idle(device)
         cold_ns += time.perf_counter_ns() - begin
+    if not subject.shader_checks:  # what a function ran
+        found = context_of(device).executor.checks_since(uses.get(device, 0))
+        subject = replace(subject, shader_checks=(found,) * len(runnable.labels))
     compile_threads().finish()  # now, not between the warm-up and the first sample
     return Ready(subject, asked, restored, pristine, checker, float(cold_ns) if is_fresh else None)
 

@@ -9,6 +9,7 @@ from typing import Any
 from ...display.quantities import format_number
 from ...display.table import table_of
 from ...display.terminal import clean
+from ...settings import ShaderChecks, strictest
 from ..cases.mode import Mode
 from ..cases.names import case_name
 from ..checks.check import Mismatch
@@ -46,6 +47,8 @@ class Measurement:
     work : mapping
         Of the plan's `Work`.
     shaders_sha256 : tuple of str
+    shader_checks : tuple of str or None
+        Of each kernel, its run-time checks: ``"none"``, ``"bounds"`` or ``"all"``; None if that is unknown.
     cold_start_ns : float or None
         The first call, with compilation, on the CPU's clock.
     stop_reason : StopReason or None
@@ -83,6 +86,7 @@ class Measurement:
     whole: Mapping[str, Series] = field(default_factory=dict[str, Series])
     work: Mapping[str, int] = field(default_factory=dict[str, int])
     shaders_sha256: tuple[str, ...] = ()
+    shader_checks: tuple[ShaderChecks | None, ...] = ()
     cold_start_ns: float | None = None
     stop_reason: StopReason | None = None
     clock_moved: bool = False
@@ -138,7 +142,7 @@ class Measurement:
         series = self._timed_by
         summary = None if series is None else series.summary
         time = "no time" if series is None or summary is None else f"{_QUANTITIES[series.name]} {summary.text()}"
-        notes = (self._verdict(), *self.faults, load_note(self.other_load))
+        notes = (self._checks_note(), self._verdict(), *self.faults, load_note(self.other_load))
         return f"Measurement({self._title()}: {time}{self._no_gpu_time()}, {'; '.join(filter(None, notes))})"
 
     def _repr_html_(self) -> str:
@@ -146,7 +150,8 @@ class Measurement:
         named += [(_QUANTITIES.get(name, name), series) for name, series in self.whole.items()]
         headings = ("per trial", "median", "95 % interval", "least", "samples", "left out")
         rows = [(name, *series.texts()) for name, series in named]
-        notes = [*map(str, self.mismatches), *self.warnings, *filter(None, (load_note(self.other_load),))]
+        said = (load_note(self.other_load), self._checks_note())
+        notes = [*map(str, self.mismatches), *self.warnings, *filter(None, said)]
         series = self._timed_by
         if series is not None:
             rates = ((self.gbytes_per_s, "GB/s"), (self.gitems_per_s, "G items/s"))
@@ -163,6 +168,11 @@ class Measurement:
         if not self.checked:
             return "not checked"
         return "right" if self.correct else "WRONG"
+
+    def _checks_note(self) -> str:
+        """Return the run-time checks that some of it has."""
+        level = strictest(self.shader_checks)
+        return "" if level in (None, "none") else f"shader_checks={level}"
 
     def _no_gpu_time(self) -> str:
         """Say why the CPU wall is shown although timestamps were taken."""

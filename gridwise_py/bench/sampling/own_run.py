@@ -56,6 +56,7 @@ class OwnRun:
         self, device: wgpu.GPUDevice, workload: OwnWorkload, n: int, mode: str, axes: Mapping[str, str], seed: int,
         *, check: bool,
     ):  # fmt: skip
+        device = workload.device(device, axes)
         benchmark = workload.benchmark(device, n, mode, axes, seed)
         asked = checked_mode(benchmark, mode, Mode.HOT)
         self._device = device

@@ -20,6 +20,7 @@ from ... import Array, BoundCall, ChunkedArray, Primitive, TimingSession, asarra
 from ... import Sequence as CapturedSequence
 from ...errors import ArgumentError, DatatypeError
 from ...internals import Edges, OnGpu, Spans, bind_nothing, context_of, submit, wait_idle, write_timestamp
+from ...settings import ShaderChecks
 from ..cases.benchmarked import Benchmark, Run
 from ..cases.mode import MODES, Mode
 from .returned import UsedDevices, spans_of, timings_of
@@ -78,6 +79,8 @@ class Subject:
     parameters, work : mapping
         As of a `Measurement`.
     shaders_sha256 : tuple of str
+    shader_checks : tuple of str or None
+        The run-time checks of what each label stands for.
     """
 
     device: wgpu.GPUDevice
@@ -91,6 +94,7 @@ class Subject:
     parameters: Mapping[str, Any] = field(default_factory=dict[str, Any])
     work: Mapping[str, int] = field(default_factory=dict[str, int])
     shaders_sha256: tuple[str, ...] = ()
+    shader_checks: tuple[ShaderChecks | None, ...] = ()
 
     def encoded(
         self,
@@ -288,7 +292,7 @@ def _of_call(call: BoundCall[Any]) -> Subject:
         call.device, plan.primitive, call.bound_plan, call.arrays, call.outputs,
         in_place=call.in_place, n=plan.work.items, parameters=dict(plan.parameters),
         work=plan.work.with_counts(counts).totals(),
-        shaders_sha256=tuple(sorted({kernel.shader for kernel in plan.kernels})),
+        shaders_sha256=tuple(sorted({kernel.shader for kernel in plan.kernels})), shader_checks=plan.shader_checks,
     )  # fmt: skip
 
 
@@ -388,6 +392,7 @@ def _of_calls(
     return Subject(
         device, name, _Calls(name, calls, labels), {**arrays, **outputs}, outputs,
         in_place=any(call.in_place for call, _ in calls), shaders_sha256=tuple(sorted(shaders)),
+        shader_checks=tuple(level for call, _ in calls for level in call.plan.shader_checks),
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from ...errors import ArgumentError
 from ...internals import REGISTRY
+from ...settings import SHADER_CHECKS
 from ..cases.benchmarked import axis_text
 from ..cases.case import YARDSTICK, Case
 from ..cases.mode import MODES, Mode
@@ -277,7 +278,7 @@ def _own_kinds(workload: OwnWorkload) -> Kinds:
             kinds[name] = math.inf
         else:
             kinds[name] = tuple(map(axis_text, values))
-    return {**kinds, "mode": MODES}
+    return {**kinds, "mode": MODES, "shader_checks": kinds.get("shader_checks", SHADER_CHECKS)}
 
 
 # ---- suites ------------------------------------------------------------------------------------------------------

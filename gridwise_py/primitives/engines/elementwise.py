@@ -12,6 +12,7 @@ from ...planning.layout import COUNT, Layout
 from ...planning.plan import Plan, Work
 from ...planning.signature import Argument, SameAs
 from ...planning.windows import windows_of
+from ...settings import ShaderChecks
 from ...tuning.options import ElementwiseTuning
 from ...tuning.shapes import shapes_for
 from ...types.capabilities import Capabilities
@@ -51,8 +52,8 @@ class Elementwise(Primitive):
     shader: ClassVar[str]
     #: Operations per item.
     flops_per_item: ClassVar[int] = 0
-    #: Whether the shader's text is this library's own, so that it may run without the checks of a compiler.
-    _trusted: bool = True
+    #: The run-time checks that a user's WGSL in the shader asks for.
+    _shader_checks: ShaderChecks | None = None
     #: wgpu features that the shader needs.
     _features: tuple[str, ...] = ()
     # An H200 knows the pages of 8 GiB at a time, which other buffers share. Above that, four regions in turns take a
@@ -113,7 +114,7 @@ class Elementwise(Primitive):
                     workgroups=blocks,
                     constants={"WORKGROUP_SIZE": each.workgroup_size},
                     context={**self._template_values(), "vecs": each.vecs, "regions": regions},
-                    trusted=self._trusted,
+                    shader_checks=self._shader_checks,
                     features=self._features,
                     sibling=each != shape,
                     units=self._units(),

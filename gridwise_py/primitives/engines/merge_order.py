@@ -10,6 +10,7 @@ import numpy as np
 
 from ...errors import ArgumentError, DatatypeError
 from ...planning.signature import Argument, SameAs
+from ...settings import ShaderChecks
 from ...tuning.rows import Shape
 from ...types.capabilities import Capabilities
 from ...types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, Struct, as_datatype
@@ -115,9 +116,9 @@ class MergeOrder:
         return PARTITION_TILES + (0 if self.less is None else _TREE_LEVELS)
 
     @property
-    def trusted(self) -> bool:
-        """Whether it has no WGSL of a user's."""
-        return self.less is None or self.less.is_trusted
+    def shader_checks(self) -> ShaderChecks | None:
+        """The run-time checks that a user's WGSL in it asks for; None without any."""
+        return None if self.less is None else self.less.shader_checks
 
     def context(self) -> dict[str, Any]:
         """Return the template values of lib/merge_order.wgsl."""

@@ -290,7 +290,7 @@ class OperatorPrimitive(Primitive):
             constants={"WORKGROUP_SIZE": shape.workgroup_size, **(constants or {})},
             context=self._context_for(shape, flags, **context),
             atomics=atomics,
-            trusted=self.op.is_trusted(self.result_datatype),
+            shader_checks=self.op.checks_for(self.result_datatype),
             features=tuple(dict.fromkeys(native + self._features_of(flags) + features)),
             sibling=sibling,
             units=self._units(flags),

@@ -234,7 +234,7 @@ class SegmentedPrimitive(LookBackPrimitive):
             label, shader, reads={"totals": totals}, writes=writes,
             params={"blocks": blocks, **self._operator_params()}, workgroups=1,
             constants={"WORKGROUP_SIZE": size}, context=self._segment_context(shape, 1),
-            trusted=self.op.is_trusted(self.datatype), features=self._kernel_features(), sibling=sibling,
+            shader_checks=self.op.checks_for(self.datatype), features=self._kernel_features(), sibling=sibling,
         )  # fmt: skip
 
     def _operator_params(self) -> dict[str, int]:
@@ -326,7 +326,7 @@ class SegmentedPrimitive(LookBackPrimitive):
             label, shader, reads=reads, writes=writes, params=values, workgroups=workgroups,
             constants={"WORKGROUP_SIZE": shape.workgroup_size, **(constants or {})},
             context=self._segment_context(shape, parts, emits=emits, **context), atomics=atomics,
-            trusted=self.op.is_trusted(self.datatype),
+            shader_checks=self.op.checks_for(self.datatype),
             features=tuple(dict.fromkeys((*self._kernel_features(), *features))),
             sibling=sibling, counted=True, first=first,
         )  # fmt: skip
