@@ -12,6 +12,7 @@ import functools
 import itertools
 import logging
 import os
+import signal
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -227,6 +228,14 @@ def nothing_ahead(request, monkeypatch) -> None:
     """
     if request.node.get_closest_marker("ahead") is None:
         monkeypatch.setattr(PipelineCache, "get_siblings_ahead", lambda self, plan: [])
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Python's own handler of Ctrl-C: shells have background jobs ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

@@ -181,7 +181,7 @@ def test_a_piece_goes_to_another_worker_of_this_host_without_its_bytes_and_its_m
         assert found == (size // 2 * (size // 2 - 1) // 2, False)
         del run, half
         time.sleep(0.2)  # the reader tells when it has finished
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while (memory := client.run(_host_memory, workers=[here])[here]) != (0, [1 << 20]):
         assert time.monotonic() < deadline, memory
         time.sleep(0.1)

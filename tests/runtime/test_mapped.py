@@ -12,7 +12,7 @@ import pytest
 import wgpu
 
 import gridwise_py as gw
-from gridwise_py.backend import mapped_memory
+from gridwise_py.backend import mapped_memory, timeout
 from gridwise_py.backend.device_state import state_of
 from gridwise_py.backend.mapped_memory import FEATURE, MAP_USAGE, Mapping, mappable
 from gridwise_py.backend.queues import wait_idle
@@ -277,14 +277,6 @@ def test_a_signal_handler_uses_the_array(shared, held):
     np.testing.assert_array_equal(sums[0].to_numpy(), np.cumsum(_random(), dtype=np.uint32))
 
 
-@pytest.fixture
-def interruptible():
-    """Python's own handler of Ctrl-C: shells have background jobs ignore it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 def test_an_interrupt_leaves_nothing_mapped(shared, held, interruptible):
     x = gw.asarray(_random(), shared)
     held.is_on, held.before = True, [lambda: os.kill(os.getpid(), signal.SIGINT)]
@@ -340,6 +332,7 @@ def test_a_timeout_takes_the_request_back(device, shared, monkeypatch):
     monkeypatch.setattr(late, "_poll", lambda *_: None)
     with pytest.raises(gw.DeviceTimeoutError):
         late.map()
+    timeout.set_timeout_s(slow, 60)
     in_time = Mapping(slow, own, "WRITE", 0, 64)
     in_time.map()[:] = 7
     in_time.unmap()
