@@ -114,7 +114,7 @@ def _skip_to_failure(report: pytest.TestReport | pytest.CollectReport) -> None:
         return
     skip = report.longrepr
     reason = str(skip[2] if isinstance(skip, tuple) else skip).removeprefix("Skipped: ")
-    if not reason.startswith((needs.PREFIX, needs.IMPORT_PREFIX)):
+    if not reason.startswith(needs.PREFIX):
         report.outcome = "failed"
         report.longrepr = f"skipped, but GRIDWISE_REQUIRE_GPU=1 allows it only for a declared need: {reason}"
 

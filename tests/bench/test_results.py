@@ -496,9 +496,10 @@ def test_a_run_that_is_killed_leaves_its_finished_cases(device, tmp_path):
 # ---- tables
 
 
-@pytest.mark.parametrize("kind", ["pandas", "polars"])
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=pytest.mark.needs(f"module:{kind}")) for kind in ("pandas", "polars")]
+)
 def test_data_frames(kind):
-    pytest.importorskip(kind)
     failed = measurement("reduce", error="DeviceError: lost", kernels=(), whole={}, ticks=(), work={})
     made = document([measurement(), failed])
     made["results"][1]["process"] = 3

@@ -105,7 +105,8 @@ def test_trials_of_numpy_are_an_int_in_the_result(timed_device, x):
 
 def test_totals_are_not_divided_by_trials(timed_device):
     """40 trials run between two stamps, and the total is what lies between these."""
-    text = "@group(0) @binding(0) var<storage, read_write> x: array<u32>; @compute @workgroup_size(1) fn main() { x[0]++; }"
+    text = "@group(0) @binding(0) var<storage, read_write> x: array<u32>;"
+    text += "@compute @workgroup_size(1) fn main() { x[0]++; }"
     x = gw.zeros(1, "u32", timed_device)
     count = gw.Kernel(timed_device, text, {"x": "read_write"}, 1)
     t = count.execute(x=x, trials=40, enable_gpu_timing=True).get_timing_result()
