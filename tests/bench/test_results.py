@@ -134,6 +134,7 @@ def test_command_lines_lose_their_folders():
     assert without_paths(words) == ["bench", "--json=out.json", "b.toml", "c.json", "d.json", "n[pow2]=[1:2]", "e/f"]
 
 
+@pytest.mark.needs("git")
 def test_the_state_of_a_checkout(tmp_path):
     assert git_state(tmp_path) is None
 
