@@ -13,6 +13,7 @@ import itertools
 import json
 import logging
 import os
+import signal
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -130,7 +131,7 @@ def _skip_to_failure(report: pytest.TestReport | pytest.CollectReport) -> None:
         return
     skip = report.longrepr
     reason = str(skip[2] if isinstance(skip, tuple) else skip).removeprefix("Skipped: ")
-    if not reason.startswith((needs.PREFIX, needs.IMPORT_PREFIX)):
+    if not reason.startswith(needs.PREFIX):
         report.outcome = "failed"
         report.longrepr = f"skipped, but GRIDWISE_REQUIRE_GPU=1 allows it only for a declared need: {reason}"
 
@@ -244,6 +245,14 @@ def nothing_ahead(request, monkeypatch) -> None:
     """
     if request.node.get_closest_marker("ahead") is None:
         monkeypatch.setattr(PipelineCache, "get_siblings_ahead", lambda self, plan: [])
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Python's own handler of Ctrl-C: shells have background jobs ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

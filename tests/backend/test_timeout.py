@@ -33,8 +33,8 @@ def used(device):
 
 @pytest.fixture
 def impatient(used):
-    """A device whose waits end soon."""
-    timeout.set_timeout_s(used, 5)
+    """A device whose waits end: late, until a test makes it soon."""
+    timeout.set_timeout_s(used, 60)
     return used
 
 
@@ -68,7 +68,7 @@ def never_idle(impatient):
         yield impatient, scan, run, event
         assert sum(thread.name == "gridwise wait" for thread in threading.enumerate()) <= before + 2, "helpers are kept"
     # And once it does get idle, all that was asked for in vain is there.
-    timeout.set_timeout_s(impatient, 5)
+    timeout.set_timeout_s(impatient, 60)
     np.testing.assert_array_equal(run.output.to_numpy(), np.cumsum(X, dtype=np.uint32))
     event.synchronize()
     assert run.get_timing_result().cpu_total_time_ns or all(ns > 0 for ns in run.get_timing_result().gpu_total_time_ns)
@@ -155,6 +155,7 @@ def test_a_map_that_never_comes_is_dropped(impatient, monkeypatch):
         patch.setattr(mapped_memory.Mapping, "__init__", asks_for_nothing)
         with pytest.raises(gw.DeviceTimeoutError, match=r"read\. Nothing"):
             x.to_numpy()
+    timeout.set_timeout_s(impatient, 60)
     np.testing.assert_array_equal(x.to_numpy(), X)  # through another staging buffer
 
 

@@ -704,7 +704,7 @@ def test_a_later_pair_that_does_not_start_keeps_the_pairs_that_measured(fake, mo
     ],
     ids=["SIGTERM", "Ctrl-C", "no start"],
 )
-def test_the_command_writes_what_was_measured(fake, monkeypatch, tmp_path, end, code, said):
+def test_the_command_writes_what_was_measured(fake, monkeypatch, tmp_path, interruptible, end, code, said):
     monkeypatch.chdir(ROOT)
     monkeypatch.setattr(turns, "Worker", lambda environment: fake(next(sides)))
     monkeypatch.setattr(turns.random.Random, "sample", lambda self, items, count: list(items))  # OLD starts first

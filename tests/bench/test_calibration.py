@@ -89,8 +89,7 @@ def test_a_calibration(timed):
         "peaks by type",
         *([] if gw.capabilities(timed).is_cpu else ["workgroups at once"]),
     ]
-    assert found.tick_check.wall_ns > 0.9 * 60e6
-    assert 0 < found.tick_check.ratio <= 1.02
+    assert 0 < found.tick_check.ratio <= 1.02  # the span lies within the wall, whoever stops this process
     assert found.tick_period_ns == gw.timing_helper(timed).tick_period_ns
     assert set(found.floors_ns) == {"empty_pass", "dispatch_in_long_pass", "gap_between_passes", "submission"}
     assert found.floors_ns["empty_pass"] > 0
@@ -98,7 +97,6 @@ def test_a_calibration(timed):
     costs = found.synchronising_ns
     assert set(costs) == {"submit", "wait_when_idle", "wait_after_work", "readback_4_bytes"}
     assert all(ns > 0 for ns in costs.values())
-    assert costs["wait_when_idle"] < costs["readback_4_bytes"]
     assert found.wait_method
     sizes = [1 << 16, 1 << 17]
     assert [point["array_bytes"] for point in found.copy] == [p["array_bytes"] for p in found.triad] == sizes
@@ -117,18 +115,23 @@ def test_a_calibration(timed):
 def test_a_wrong_period_is_found(timed, monkeypatch):
     """A driver that says 52.08 where a tick is 1 ns (or ns where they are ticks) is off by that factor."""
     helper = gw.timing_helper(timed)
-    right = helper.tick_period_ns
+    right = 1.0  # of these ticks: work of 60 ms, on both clocks
+    monkeypatch.setattr(probes, "bracket", lambda device, submit: (0, 1, 60_000_000))
+    monkeypatch.setattr(probes, "_stamps", lambda *_, **__: (np.array([[[7, 60_000_007]]], np.uint64), 61e6))
     for wrong in (52.0833 * right, right / 52.0833):
         monkeypatch.setattr(helper, "tick_period_ns", wrong)
         context_of(timed).forget("calibration")
         (warning,) = unit_warnings(timed)
         assert "doubtful" in warning
         assert f"{wrong:g} ns a tick" in warning
-        assert 0.5 < calibration.tick_check_of(timed).ratio / (wrong / right) < 1.1
+        assert calibration.tick_check_of(timed).ratio == pytest.approx(60 / 61 * wrong / right)
         # And so does every Measurement.
         protocol = gw.SamplingProtocol(samples=2, warmup_s=0.01, max_warmup_s=0.01)
         m = gw.measure(gw.Copy(timed), protocol=protocol, input=np.arange(10, dtype=np.uint32))
         assert warning in m.warnings
+    monkeypatch.setattr(helper, "tick_period_ns", right)
+    context_of(timed).forget("calibration")
+    assert unit_warnings(timed) == []
 
 
 def test_the_triad_computes_what_it_says(device):

@@ -491,9 +491,9 @@ def test_a_file_with_three_kernels(device, example, monkeypatch):
     assert read_results("new.json").results == before, "what was measured stays"
 
 
+@pytest.mark.needs("module:altair", "module:vl_convert")
 @pytest.mark.slow
 def test_pictures_and_ceilings_of_three_kernels(device, example):
-    pytest.importorskip("altair")
     words = ["-a", "n=64,128", "-a", "groups=4", *SHORT]
     assert _run("bench", "my_kernels.py", *words, "--json", "old.json").exit_code == 0
     document = read_results("old.json")

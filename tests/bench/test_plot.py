@@ -24,8 +24,7 @@ from gridwise_py.display.quantities import format_time, format_uncertainty
 from gridwise_py.storage.json_files import write_json
 from helpers.results import DEVICE, document, header, loaded, measurement, series
 
-pytest.importorskip("altair")
-pytest.importorskip("vl_convert")
+pytestmark = pytest.mark.needs("module:altair", "module:vl_convert")
 
 
 def plot_results(documents, names, out):

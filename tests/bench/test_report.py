@@ -31,8 +31,7 @@ from gridwise_py.storage.json_files import write_json
 from helpers.hostile_results import HOSTILE, hostile_document, source, sweep
 from helpers.results import DEVICE, document, header, loaded, measurement, series
 
-pytest.importorskip("altair")
-pytest.importorskip("vl_convert")
+pytestmark = pytest.mark.needs("module:altair", "module:vl_convert")
 
 CALIBRATION = {
     "device": {key: DEVICE[key] for key in ("adapter", "driver", "backend")},

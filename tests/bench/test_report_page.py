@@ -10,9 +10,7 @@ from gridwise_py.display.quantities import format_time
 from helpers.chromium import browser, find_chromium
 from helpers.hostile_results import hostile_document, source, sweep
 
-pytestmark = pytest.mark.browser
-pytest.importorskip("altair")
-pytest.importorskip("vl_convert")
+pytestmark = [pytest.mark.browser, pytest.mark.needs("module:altair", "module:vl_convert")]
 
 DRAWN = "document.readyState == 'complete' && document.documentElement.dataset.drawn == 'yes'"
 REPEATED = "document.documentElement.dataset.drawn = ''"

@@ -134,6 +134,7 @@ def test_command_lines_lose_their_folders():
     assert without_paths(words) == ["bench", "--json=out.json", "b.toml", "c.json", "d.json", "n[pow2]=[1:2]", "e/f"]
 
 
+@pytest.mark.needs("git")
 def test_the_state_of_a_checkout(tmp_path):
     assert git_state(tmp_path) is None
 
@@ -496,9 +497,10 @@ def test_a_run_that_is_killed_leaves_its_finished_cases(device, tmp_path):
 # ---- tables
 
 
-@pytest.mark.parametrize("kind", ["pandas", "polars"])
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=pytest.mark.needs(f"module:{kind}")) for kind in ("pandas", "polars")]
+)
 def test_data_frames(kind):
-    pytest.importorskip(kind)
     failed = measurement("reduce", error="DeviceError: lost", kernels=(), whole={}, ticks=(), work={})
     made = document([measurement(), failed])
     made["results"][1]["process"] = 3

@@ -80,8 +80,8 @@ def test_the_ceiling_of_arithmetic_is_that_of_the_type_that_a_case_computes_in()
     assert "FMA, 40000 of f16, 10000 of i32, 500 of f64" in ceilings_text(made, by_type)
 
 
+@pytest.mark.needs("module:altair", "module:vl_convert")
 def test_the_picture_has_a_roof_for_each_type():
-    pytest.importorskip("altair")
     work = {"items": 10, "read_bytes": 1000, "write_bytes": 1000, "flops": 10**6}
     doc = document([measurement(work=work, n=8), measurement(work=work, n=16)])
     doc["results"][0]["datatype"], doc["results"][1]["datatype"] = "f32", "f64"
@@ -213,8 +213,8 @@ def test_the_command(tmp_path):
         assert (failed.exit_code, message in failed.output) == (2, True), failed.output
 
 
+@pytest.mark.needs("module:altair", "module:vl_convert")
 def test_the_picture(tmp_path):
-    pytest.importorskip("altair")
     doc = loaded(document([measurement(n=1 << 20), measurement("reduce", n=1 << 24), measurement("copy", work={})]))
     ceilings = ceilings_of(doc, MEASURED)
     found = points(doc, ceilings)

@@ -212,9 +212,9 @@ def test_another_library_is_loaded_after_all_cold_samples_and_warmed_up_in_each_
 # ---- table, page, picture
 
 
+@pytest.mark.needs("module:altair", "module:vl_convert")
 @pytest.mark.slow
 def test_the_picture(document, tmp_path):
-    pytest.importorskip("altair")
     for workload in document["workloads"]:
         spec = timers_chart(workload)
         (line,), samples, medians = ([*spec["datasets"][layer["data"]["name"]]] for layer in spec["layer"])

@@ -209,9 +209,9 @@ def _check_shown_or_refused(result):
     assert result.exit_code in (0, 2, 3), result.output
 
 
+@pytest.mark.needs("module:altair", "module:vl_convert")
 def test_a_file_that_is_odd_is_shown_or_refused(run):
     """By the commands that are quick; a report is drawn of a file with all of it that can be in one."""
-    pytest.importorskip("altair")
     for change in ACCEPTED.values():
         for name in ("compare", "compare across", "roofline", "trace"):
             _check_shown_or_refused(run(READERS[name], _changed(change)))
@@ -285,7 +285,8 @@ SUFFIX = {"compare": ".txt", "report": ".html", "trace": ".json"}
 @contextlib.contextmanager
 def _no_room():
     """Let no file of this process become larger than 100 bytes. Not a fixture: pytest may write to a file itself."""
-    resource = pytest.importorskip("resource")
+    import resource
+
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
     try:
@@ -294,8 +295,8 @@ def _no_room():
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
+@pytest.mark.needs("module:altair", "module:vl_convert", "module:resource")
 def test_without_room_the_older_file_stays(run):
-    pytest.importorskip("altair")
     for command in (words for name, words in WRITERS.items() if name != "plot"):  # which writes as roofline does
         out = "old" + SUFFIX.get(command[0], ".svg")
         with open(out, "w") as file:

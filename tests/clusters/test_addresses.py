@@ -6,17 +6,16 @@ import sys
 import threading
 
 import pytest
-
-import gridwise_py as gw
-
-pytest.importorskip("distributed")
-
 from click.testing import CliRunner
 
-import gridwise_py.dask as gwd
+import gridwise_py as gw
 from gridwise_py.cli import main
-from gridwise_py.dask.cluster import check_address, chosen_adapters, tagged
-from gridwise_py.dask.worker import differing_versions, versions
+from helpers import needs
+
+with needs.modules("distributed") as pytestmark:
+    import gridwise_py.dask as gwd
+    from gridwise_py.dask.cluster import check_address, chosen_adapters, tagged
+    from gridwise_py.dask.worker import differing_versions, versions
 
 
 @pytest.mark.parametrize(

@@ -1,19 +1,20 @@
 """Primitives on dask arrays against numpy on the whole array, by Dask's scheduler of one thread: no cluster."""
 
-import dask
 import numpy as np
 import pytest
 
-pytest.importorskip("distributed")
-
-import dask.array as da
-import dask.dataframe as dd
-import pandas as pd
-
 import gridwise_py as gw
-import gridwise_py.dask as gwd
+from helpers import needs
 
-pytestmark = pytest.mark.gpu
+with needs.modules("distributed", "pandas", "pyarrow") as modules_are_needed:
+    import dask
+    import dask.array as da
+    import dask.dataframe as dd
+    import pandas as pd
+
+    import gridwise_py.dask as gwd
+
+pytestmark = [pytest.mark.gpu, modules_are_needed]
 
 
 def _slow(*values):

@@ -9,10 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from helpers import needs
 from helpers.paths import ROOT
 
-da = pytest.importorskip("dask.array")
-pytestmark = [pytest.mark.dask, pytest.mark.slow, pytest.mark.gpu]
+with needs.modules("distributed") as distributed_is_needed:
+    import dask.array as da
+
+pytestmark = [pytest.mark.dask, pytest.mark.slow, pytest.mark.gpu, distributed_is_needed]
 
 SUITE = """
 [[sweep]]
@@ -37,9 +40,9 @@ def _run(program: str, folder: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.needs("module:zarr")
 def test_arrays_of_several_gpus(device, tmp_path):
     """The first program, and inside its cluster the one about chunks on the GPUs."""
-    pytest.importorskip("zarr")
     da.arange(4000, chunks=1000, dtype="float32").to_zarr(str(tmp_path / "x.zarr"))
     first, second, *_ = _programs("distributed.md")
     more = second + "print(low.compute(), high.compute(), ranks.compute()[-1])\n"

@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as from_numpy
 
-pytest.importorskip("distributed")
+from helpers import needs
 
-from gridwise_py.dask import splitters
+with needs.modules("distributed") as pytestmark:
+    from gridwise_py.dask import splitters
 
 DTYPES = ["u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f2", "f4", "f8", "?"]
 #: What floats have that numbers do not: both zeros, infinities, and NaN of either sign and of several patterns.

@@ -101,8 +101,8 @@ def _report(folder, *words):
     return (folder / "out.html").read_text()
 
 
+@pytest.mark.needs("module:altair", "module:vl_convert")
 def test_a_report_of_a_fleet_has_the_files_of_its_accused(folder):
-    pytest.importorskip("altair")
     for name in ("n7", "n8"):
         (folder / f"{name}.json").write_text(json.dumps(results(1.3)))
     _run(*_files(folder), "--json", "all.fleet.json")
@@ -122,8 +122,8 @@ def test_a_report_of_a_fleet_has_the_files_of_its_accused(folder):
     assert 'id="comparison"' in page
 
 
+@pytest.mark.needs("module:altair", "module:vl_convert")
 def test_a_document_cannot_make_a_report_read_what_is_outside_of_its_folder(folder):
-    pytest.importorskip("altair")
     (folder / "inner").mkdir()
     _run(*_files(folder), "--json", "all.fleet.json")
     data = json.loads((folder / "all.fleet.json").read_text())
@@ -141,8 +141,8 @@ def _source(made, tmp_path):
     return FleetChapter("today", tmp_path / "today.fleet.json", content, judged)
 
 
+@pytest.mark.needs("module:altair", "module:vl_convert")
 def test_a_fleet_without_devices_and_one_of_many_groups_have_pages(tmp_path):
-    pytest.importorskip("altair")
     assert "nobody accused" in report_html([], chapters=[_source(Fleet(), tmp_path)])
     members = tuple(
         member for k in range(6) for member in fleet(2, k, group=f"{k:016}", prefix=f"g{k}-").members
@@ -163,9 +163,9 @@ def _wild(tmp_path):
     return _source(replace(made, members=members, cases=cases), tmp_path)
 
 
+@pytest.mark.needs("module:altair", "module:vl_convert")
 def test_labels_of_a_fleet_are_text(tmp_path):
     """Outside of scripts, whose data are JSON in which markup is escaped, no label makes an element."""
-    pytest.importorskip("altair")
     page = report_html([], chapters=[_wild(tmp_path)])
     markup = re.sub(r"(?s)<script.*?</script>", "", page)
     assert "window.pwned" in markup  # the labels are there
@@ -176,9 +176,8 @@ def test_labels_of_a_fleet_are_text(tmp_path):
 
 
 @pytest.mark.browser
-@pytest.mark.needs("chromium")
+@pytest.mark.needs("chromium", "module:altair", "module:vl_convert")
 def test_the_charts_of_a_fleet_are_drawn_and_no_label_runs(tmp_path):
-    pytest.importorskip("altair")
     path = find_chromium()
     pages = {"tame": _source(fleet(64, sick={9: ("all", 0.2)}), tmp_path), "wild": _wild(tmp_path)}
     with browser(path) as new:

@@ -10,22 +10,24 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-pytest.importorskip("distributed")
-
 import gridwise_py as gw
-import gridwise_py.dask as gwd
 from gridwise_py.bench.cases.mode import Mode
 from gridwise_py.bench.results.reader import read_results
 from gridwise_py.bench.sweep.axes import collect_axes
 from gridwise_py.bench.sweep.suite import DEFAULT_AXES, Sweep
 from gridwise_py.cli import main
-from gridwise_py.dask.worker import gpu_workers
-from gridwise_py.fleet import run as fleet_module
 from gridwise_py.fleet.model import Fleet, Status, Verdict
-from gridwise_py.fleet.run import request_of, run_fleet
-from helpers import clusters, fleet_faults
+from helpers import clusters, needs
 
-pytestmark = [pytest.mark.dask, pytest.mark.gpu]
+with needs.modules("distributed") as distributed_is_needed:
+    import gridwise_py.dask as gwd
+    from gridwise_py.dask.worker import gpu_workers
+    from gridwise_py.fleet import run as fleet_module
+    from gridwise_py.fleet.run import request_of, run_fleet
+    from helpers import fleet_faults
+
+pytestmark = [pytest.mark.dask, pytest.mark.gpu, distributed_is_needed]
+
 
 SUITE = """
 [[sweep]]

@@ -1,7 +1,7 @@
 """What a test needs of the machine beyond an adapter: declared by a mark, ``@pytest.mark.needs("git", "shader-f64")``.
 
-Where something is missing, the test is skipped, and says what. A name is one of `NEEDS`, a feature of the device, or a
-module after ``module:``.
+Where something is missing, the test is skipped, and says what. A name is one of those below, a feature of the device,
+or a module after ``module:``. A file that imports such a module at its top does so within `modules`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ import importlib.util
 import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 
+import pytest
 import wgpu
 
 import gridwise_py as gw
@@ -21,9 +23,8 @@ from gridwise_py.runtime.device import engine_description
 from .chromium import find_chromium
 from .paths import ROOT
 
-#: Reasons of skips begin with it, or with what `pytest.importorskip` says of an extra.
+#: Reasons of skips begin with it.
 PREFIX = "needs "
-IMPORT_PREFIX = "could not import "
 Check = Callable[[], bool]
 
 
@@ -77,6 +78,19 @@ def _workgroup(device: wgpu.GPUDevice) -> int:
     return min(_limit(device, "invocations-per-workgroup"), _limit(device, "workgroup-size-x"))
 
 
+def _has_module(name: str) -> bool:
+    return importlib.util.find_spec(name) is not None
+
+
+@contextmanager
+def modules(*names: str) -> Generator[pytest.MarkDecorator]:
+    """Yield the mark of a file that imports modules inside; where one is missing, the file is skipped as a whole."""
+    lacks = [f"module:{name}" for name in names if not _has_module(name)]
+    if lacks:
+        pytest.skip(PREFIX + ", ".join(lacks), allow_module_level=True)
+    yield pytest.mark.needs(*(f"module:{name}" for name in names))
+
+
 def missing(names: tuple[str, ...], device: Callable[[], wgpu.GPUDevice]) -> list[str]:
     """Return those of some needs that are not met here; the device is made only where one asks for it."""
     return [name for name in names if not _is_met(name, device)]
@@ -86,7 +100,7 @@ def _is_met(name: str, device: Callable[[], wgpu.GPUDevice]) -> bool:
     if name in OF_MACHINE:
         return OF_MACHINE[name]()
     if name.startswith("module:"):
-        return importlib.util.find_spec(name.removeprefix("module:")) is not None
+        return _has_module(name.removeprefix("module:"))
     if name in OF_DEVICE:
         return OF_DEVICE[name](device())
     if name in wgpu.FeatureName or name in NATIVE_FEATURES:

@@ -262,12 +262,13 @@ def test_every_index_of_a_datatype_reads_within_bounds(device):
     """An index on the GPU is never checked on the host, so every value has to have a meaning."""
     name = "i64"
     info = np.iinfo(_dtype(name))
-    numbers = {0, 1, info.max, info.max - 1, info.min, info.max // 2, info.max // 3, 100, -1, -9, -10, -11}
+    numbers = {0, 1, 9, 10, 11, info.max, info.max - 1, info.min, info.max // 2, info.max // 3, 100, -1, -9, -10, -11}
     indices = np.array(sorted(n for n in numbers if info.min <= n <= info.max), _dtype(name))
-    x, on_gpu = gw.asarray(np.arange(10, dtype=np.uint32), device), gw.asarray(indices, device)
-    wrapped = [int(index) % 10 for index in indices]
+    # In a longer array, and none of them 0: what lies behind the last one must not be taken for the first.
+    x, on_gpu = gw.asarray(np.arange(5, 25, dtype=np.uint32), device)[:10], gw.asarray(indices, device)
+    wrapped = [5 + int(index) % 10 for index in indices]
     assert gw.take(x, on_gpu).tolist() == x[on_gpu].tolist() == wrapped
-    assert gw.take(x, on_gpu, mode="clip").tolist() == [min(max(int(index), 0), 9) for index in indices]
+    assert gw.take(x, on_gpu, mode="clip").tolist() == [5 + min(max(int(index), 0), 9) for index in indices]
     with pytest.raises(gw.ArgumentError, match="out of bounds for a dimension of length 10"):
         gw.take(x, on_gpu, mode="raise")
 

@@ -259,6 +259,7 @@ def _by_numpy(how, items):
         return others[how](items) if how in others else getattr(np, how)(items)
 
 
+@pytest.mark.needs("module:pandas")
 @pytest.mark.parametrize(
     ("columns", "skipna"),
     [
@@ -269,7 +270,8 @@ def _by_numpy(how, items):
 )  # fmt: skip
 def test_every_aggregate_against_pandas_or_numpy(device, rng, columns, skipna):
     """pandas leaves NaNs out, numpy does not."""
-    pandas = pytest.importorskip("pandas")
+    import pandas
+
     wanted = OF_COLUMNS[columns]
     for n in (0, 300):
         frame = pandas.DataFrame(_table(rng, n))
@@ -302,8 +304,10 @@ def _keys_of_every_kind(pandas, rng, n):
     yield pandas.Series(number, dtype="Int64").where(number != 2)
 
 
+@pytest.mark.needs("module:pandas")
 def test_keys_of_every_kind_against_pandas(device, rng):
-    pandas = pytest.importorskip("pandas")
+    import pandas
+
     for n in (0, 200):
         x, year = rng.integers(0, 100, n).astype(np.int32), rng.integers(2020, 2023, n)
         for key in _keys_of_every_kind(pandas, rng, n):
@@ -327,8 +331,10 @@ def _labels(pandas, keys):
     return [None if pandas.isna(key) else key for key in pandas.Series(keys).astype(object)]
 
 
+@pytest.mark.needs("module:polars")
 def test_tables_of_polars_and_of_columns(device):
-    polars = pytest.importorskip("polars")
+    import polars
+
     columns = {"city": ["Rome", "Oslo", "Rome", None], "price": np.float32([3, 5, 4, 1])}
     for table in (polars.DataFrame(columns), columns):
         groups = gw.group_by(table, "city", {"mean": ("price", "mean"), "price": "max"}, device=device)

@@ -160,11 +160,29 @@ def test_the_primitive_stays_as_it_was(device):
     np.testing.assert_array_equal(output.to_numpy(), np.arange(1, 8))
 
 
-def test_results_that_are_not_read_to_the_end(device):
-    results = gw.stream(gw.Scan(device), iter(_chunks()))
-    first = next(results)
+def test_results_that_are_not_read_to_the_end(renewed_device):
+    """The arrays of the stream go, and the next one is right."""
+    scan, chunks = gw.Scan(renewed_device), _chunks()
+    list(gw.stream(scan, chunks))  # what the primitive keeps of its calls
+    in_use = gw.memory_stats(renewed_device).in_use_bytes
+    results = gw.stream(scan, iter(chunks))
+    np.testing.assert_array_equal(next(results), np.cumsum(chunks[0], dtype=np.uint32))
+    assert gw.memory_stats(renewed_device).in_use_bytes > in_use
     results.close()
-    assert first.size == LENGTHS[0]
+    assert gw.memory_stats(renewed_device).in_use_bytes == in_use
+    np.testing.assert_array_equal(np.concatenate(list(gw.stream(scan, chunks))), scan.reference(np.concatenate(chunks)))
+
+
+def test_an_error_that_is_kept_keeps_no_arrays_of_its_stream(renewed_device):
+    """Its traceback keeps what the stream knew."""
+    copy, chunks = gw.Copy(renewed_device), [np.ones(1000, np.uint32)]
+    list(gw.stream(copy, chunks))
+    in_use = gw.memory_stats(renewed_device).in_use_bytes
+    for overlap in (True, False):
+        with pytest.raises(gw.DatatypeError) as kept:
+            list(gw.stream(copy, [*chunks, None], overlap=overlap))
+        assert kept.traceback
+        assert gw.memory_stats(renewed_device).in_use_bytes == in_use
 
 
 def test_a_reduction_of_an_error_ends_with_it(device):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
+from gridwise_py.primitives import top_k as top_k_module
 from helpers.cases import FULL
 from helpers.sorting import keys_of, order_of
 from helpers.strategies import make_primitive, quick_first
@@ -203,12 +204,17 @@ def test_an_expression_is_not_stored(device):
     np.testing.assert_array_equal(run.outputs["indices"].to_numpy(), expected(product, 13))
 
 
-def test_only_the_gpu_knows_how_many_items_count(device):
+@pytest.mark.parametrize("strategy", ["delegates", "sorted delegates"])
+def test_only_the_gpu_knows_how_many_items_count(device, monkeypatch, strategy):
     n, k = 6000, 13
+    if strategy == "sorted delegates":  # which is for a k that is larger than this
+        monkeypatch.setattr(top_k_module, "_SELECT_ROOM", k - 1)
     x = keys_of("u32", n) % 50
+    x[0] = 49  # the first groups have smaller ones that do not count
     primitive, items = FewCodes(device, "u32", k, mode="smallest"), gw.asarray(x, device)
     for count in (n, 0, 1, k - 1, k, n // 3, n + 5, 33):
         run = primitive.execute(input=items, n=gw.asarray(np.array([count], dtype=np.uint32), device), trials=2)
+        assert run.plan.parameters["strategy"] == strategy
         order = expected(x[:count], k, "smallest")
         values, indices = run.outputs["values"].to_numpy(), run.outputs["indices"].to_numpy()
         np.testing.assert_array_equal(indices[: order.size], order, err_msg=str(count))

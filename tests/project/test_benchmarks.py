@@ -774,8 +774,8 @@ def test_each_of_torchs_timers_waits_where_it_says(monkeypatch, transfers):
 # ---- the picture of the peers
 
 
+@pytest.mark.needs("module:altair", "module:vl_convert")
 def test_the_picture_of_the_peers_has_their_rates(tmp_path):
-    pytest.importorskip("altair")
     script = _script("peers_picture")
     path = FOLDER / "results" / "h200" / "peers.json"
     made = json.loads(path.read_text())
@@ -801,8 +801,8 @@ def test_the_picture_of_the_peers_has_their_rates(tmp_path):
     assert "PyTorch" in (tmp_path / "a.svg").read_text()
 
 
+@pytest.mark.needs("module:altair", "module:vl_convert")
 def test_a_wrong_result_is_not_drawn():
-    pytest.importorskip("altair")
     script = _script("peers_picture")
     result = {"primitive": "scan", "datatype": "u32", "n": 8, "moved_bytes": 64, "correct": False,
               "sides": {"gridwise_py": {"back_to_back": 2.0}, "cub": {"skipped": "no nvcc"}}}  # fmt: skip
@@ -840,8 +840,8 @@ def _peers_document(time, single_ns=None, **given):
     }  # fmt: skip
 
 
+@pytest.mark.needs("module:altair", "module:vl_convert")
 def test_the_picture_says_of_how_many_runs_it_is_and_of_one_gpu(tmp_path):
-    pytest.importorskip("altair")
     script = _script("first_picture")
     theme = script.THEMES["dark"]
     documents = [_peers_document("2026-01-01"), _peers_document("2026-01-02", primitive="scan")]
@@ -970,11 +970,11 @@ def test_group_by_beside_cub(device, require, tmp_path):
     assert [side["correct"] for side in sides.values()] == [True, True, False, False]
 
 
+@pytest.mark.needs("module:pandas")
 def test_tables_beside_those_that_are_installed(device, require, monkeypatch, tmp_path):
     require("timestamp-query")
     monkeypatch.setitem(sys.modules, "polars", None)
     monkeypatch.setitem(sys.modules, "torch", None)
-    pytest.importorskip("pandas")
     _, rows = _chains(tmp_path, "--peers", "none", "--n", 0, "--table", "5000", "--splats", 0)
     sides = rows["table"]["sides"]
     assert sides["polars"] == {"skipped": "polars is not installed"}
@@ -1229,8 +1229,9 @@ def _rows_of_gpus(unit="gpu_gitems_per_s", **efficiencies):
     ]
 
 
+@pytest.mark.needs("module:distributed")
 def test_marks_that_ask_for_four_gpus_stay_open_on_two():
-    script = pytest.importorskip("distributed") and _script("multi_gpu")
+    script = _script("multi_gpu")
     rows = [
         *({**row, "row": f"{row['row']}, resident"} for row in _rows_of_gpus(reduce=0.99, scan=0.97)),
         *({**row, "row": "host copy, 4 threads"} for row in _rows_of_gpus("gbytes_per_s", copy=0.5)),
@@ -1269,6 +1270,7 @@ def test_marks_that_ask_for_four_gpus_stay_open_on_two():
     assert not any(mark["holds_here"] for mark in script.marks({"gpus": 0}))
 
 
+@pytest.mark.needs("module:distributed")
 @pytest.mark.gpu
 @pytest.mark.dask
 @pytest.mark.parametrize(
@@ -1281,7 +1283,6 @@ def test_marks_that_ask_for_four_gpus_stay_open_on_two():
     ],
 )
 def test_programs_for_several_gpus_run_on_any_adapter(name, words, code, tmp_path):
-    pytest.importorskip("distributed")
     path = tmp_path / "found.json"
     command = [sys.executable, str(FOLDER / f"{name}.py"), *words.split(), "--json", str(path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False, cwd=tmp_path)

@@ -181,6 +181,14 @@ def test_a_declared_need_that_is_not_met_is_a_skip_that_says_so(run, need, envir
     assert f"needs {need}" in output
 
 
+def test_a_file_that_imports_what_is_missing_is_a_skip_that_says_so(run):
+    text = "from helpers import needs\nwith needs.modules('json', 'no_such_module') as pytestmark:\n"
+    text += "    import no_such_module"
+    outcomes, output = run(text, GRIDWISE_REQUIRE_GPU="1")
+    assert outcomes == {"skipped": 1}
+    assert "needs module:no_such_module" in output
+
+
 @pytest.mark.usefixtures("device")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnknownMarkWarning")
 def test_a_need_that_nothing_can_meet_is_a_fault_of_the_test(run):

@@ -3,16 +3,20 @@
 import re
 from xml.etree import ElementTree
 
-import nbformat
 import pytest
 
 import gridwise_py as gw
-from helpers.kernels import execute
+from helpers import needs
 from helpers.paths import ROOT
+
+with needs.modules("nbformat", "nbclient", "ipykernel") as modules_are_needed:
+    import nbformat
+
+    from helpers.kernels import execute
 
 FOLDER = ROOT / "docs" / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
-pytestmark = [pytest.mark.needs("the repository"), pytest.mark.slow]
+pytestmark = [pytest.mark.needs("the repository"), pytest.mark.slow, modules_are_needed]
 
 
 def test_the_notebooks_are_there():

@@ -4,15 +4,19 @@ import json
 import re
 from html.parser import HTMLParser
 
-import nbformat
 import pytest
 
 import gridwise_py as gw
 from gridwise_py.bench.cases.mode import Mode
 from gridwise_py.bench.sampling.samples import make_series
-from helpers.kernels import execute
+from helpers import needs
 from helpers.paths import ROOT
 from helpers.results import document, measurement
+
+with needs.modules("nbformat", "nbclient", "ipykernel") as pytestmark:
+    import nbformat
+
+    from helpers.kernels import execute
 
 README = ROOT / "README.md"
 

@@ -221,8 +221,8 @@ def test_the_pages_of_benchmarks_have_each_file_its_day_and_what_lost(peers):
     assert len(peers.losses(rows)) == len(lost) + 5
 
 
+@pytest.mark.needs("module:altair", "module:vl_convert")
 def test_a_picture_has_a_mark_for_each_case_and_says_what_it_was_measured_on(peers):
-    pytest.importorskip("vl_convert")
     rows = [row for row in peers.comparisons() if row.subject == peers.STREAM]
     for mode, ink in peers.INK.items():
         svg = peers.picture(rows, mode)

@@ -187,8 +187,10 @@ def test_overlap(device, calm, scan, x):
 
 
 def test_views_that_do_not_overlap_are_fine(device, x):
-    run = gw.Scan(device).execute(input=x[:400], output=x[400:800])
-    np.testing.assert_array_equal(run.output.to_numpy(), np.cumsum(X[:400], dtype=np.uint32))
+    for first, second in ((0, 400), (400, 0)):  # next to each other, in either order
+        x.copy_from(X)
+        run = gw.Scan(device).execute(input=x[first : first + 400], output=x[second : second + 400])
+        np.testing.assert_array_equal(run.output.to_numpy(), np.cumsum(X[first : first + 400], dtype=np.uint32))
 
 
 def test_another_device(device, calm, scan, fresh_device, x, out):

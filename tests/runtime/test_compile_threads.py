@@ -11,7 +11,7 @@ import pytest
 from gridwise_py.runtime import compile_threads as module
 from gridwise_py.runtime.compile_threads import CompileThreads, Task
 
-LONG_S = 30.0
+LONG_S = 60.0
 
 
 @pytest.fixture
@@ -108,12 +108,14 @@ def test_one_that_is_under_way_is_waited_for(threads):
     assert runs == [1]
 
 
-def test_what_nobody_keeps_is_not_made(threads, monkeypatch):
-    monkeypatch.setattr(module, "_QUIET_S", 0.1)
-    runs = []
+def test_what_nobody_keeps_is_not_made(threads):
+    runs, gate = [], threading.Event()
+    needed = Task(lambda: gate.wait(LONG_S))  # nothing is made ahead before it
     dropped, kept = Task(lambda: runs.append("dropped") or True), Task(lambda: runs.append("kept") or True)
+    threads.need([needed])
     threads.make_ahead([dropped, kept])
     del dropped
+    gate.set()
     assert kept.result()
     assert runs == ["kept"]
     _wait_until(lambda: not threads._tasks_ahead)

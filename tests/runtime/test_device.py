@@ -287,9 +287,11 @@ def test_a_raw_buffer_of_another_device_is_refused_where_it_is_wrapped(device, f
         gw.asarray(foreign.buffer, device, dtype="u32")
 
 
+@pytest.mark.needs("module:pygfx")
 @pytest.mark.gpu
 def test_the_device_that_pygfx_shares_works():
-    renderers = pytest.importorskip("pygfx.renderers.wgpu")
+    import pygfx.renderers.wgpu as renderers
+
     shared = renderers.get_shared().device
     np.testing.assert_array_equal(gw.cumsum(X, dtype=np.uint32, device=shared), np.cumsum(X, dtype=np.uint32))
 

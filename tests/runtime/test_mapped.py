@@ -12,7 +12,7 @@ import pytest
 import wgpu
 
 import gridwise_py as gw
-from gridwise_py.backend import mapped_memory
+from gridwise_py.backend import mapped_memory, timeout
 from gridwise_py.backend.device_state import state_of
 from gridwise_py.backend.mapped_memory import FEATURE, MAP_USAGE, Mapping, mappable
 from gridwise_py.backend.queues import wait_idle
@@ -211,6 +211,16 @@ def test_two_threads_read_one_array(shared, held):
         np.testing.assert_array_equal(found, _random()[: found.size])
 
 
+@contextlib.contextmanager
+def _mapped_by_its_owner(device, buffer):
+    """A buffer is mapped inside; nothing that is submitted comes to wgpu, which would end this process for it."""
+    buffer.map_sync("READ")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(device.queue, "submit", lambda _: pytest.fail("submitted with a mapped buffer"), raising=False)
+        yield
+    buffer.unmap()
+
+
 def test_a_buffer_that_a_caller_gets_is_not_mapped_any_more(shared, held, monkeypatch):
     x = gw.asarray(_random(), shared)
     found, buffer = held.check_that_it_waits(lambda: x.buffer, x.to_numpy)
@@ -221,12 +231,11 @@ def test_a_buffer_that_a_caller_gets_is_not_mapped_any_more(shared, held, monkey
         np.testing.assert_array_equal(gw.asarray(_random(), shared, label="own").to_numpy(), _random())
     # It is the caller's to map.
     copy, bound = gw.Copy(shared), gw.Copy(shared).bind(input=x)
-    buffer.map_sync("READ")
-    np.testing.assert_array_equal(np.frombuffer(buffer.read_mapped(0, 4 * N), np.uint32), _random(seed=1))
-    for call in (bound.execute, lambda: copy.execute(input=x), x.to_numpy, lambda: x.copy_from(_random())):
-        with pytest.raises(gw.BufferUsageError, match="is mapped"):
-            call()
-    buffer.unmap()
+    with _mapped_by_its_owner(shared, buffer):
+        np.testing.assert_array_equal(np.frombuffer(buffer.read_mapped(0, 4 * N), np.uint32), _random(seed=1))
+        for call in (bound.execute, lambda: copy.execute(input=x), x.to_numpy, lambda: x.copy_from(_random())):
+            with pytest.raises(gw.BufferUsageError, match="is mapped"):
+                call()
     np.testing.assert_array_equal(bound.execute().output.to_numpy(), _random(seed=1))
 
 
@@ -235,11 +244,10 @@ def test_a_call_that_was_bound_before_its_buffer_was_given_away(shared):
     bound = copy.bind(input=x)
     bound.execute()
     copy.execute(input=x)
-    x.buffer.map_sync("READ")
-    for call in (bound.execute, lambda: copy.execute(input=x), copy.execute):
-        with pytest.raises(gw.BufferUsageError, match="is mapped"):
-            call()
-    x.buffer.unmap()
+    with _mapped_by_its_owner(shared, x.buffer):
+        for call in (bound.execute, lambda: copy.execute(input=x), copy.execute):
+            with pytest.raises(gw.BufferUsageError, match="is mapped"):
+                call()
 
 
 def test_a_finalizer_in_a_thread_that_copies_is_refused(shared, held):
@@ -275,14 +283,6 @@ def test_a_signal_handler_uses_the_array(shared, held):
     finally:
         signal.signal(signal.SIGUSR1, before)
     np.testing.assert_array_equal(sums[0].to_numpy(), np.cumsum(_random(), dtype=np.uint32))
-
-
-@pytest.fixture
-def interruptible():
-    """Python's own handler of Ctrl-C: shells have background jobs ignore it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 def test_an_interrupt_leaves_nothing_mapped(shared, held, interruptible):
@@ -340,6 +340,7 @@ def test_a_timeout_takes_the_request_back(device, shared, monkeypatch):
     monkeypatch.setattr(late, "_poll", lambda *_: None)
     with pytest.raises(gw.DeviceTimeoutError):
         late.map()
+    timeout.set_timeout_s(slow, 60)
     in_time = Mapping(slow, own, "WRITE", 0, 64)
     in_time.map()[:] = 7
     in_time.unmap()

@@ -24,7 +24,7 @@ def test_cpu_timers(device, monkeypatch):
     monkeypatch.setattr(device.queue, "submit", lambda c: (log.append("submit"), submit(c))[1], raising=False)
     result = gw.Copy(device).execute(input=gw.asarray(X, device), enable_cpu_timing=True).get_timing_result()
     assert log[-3:] == ["wait", "submit", "wait"]
-    assert result.submit_time_ns < result.cpu_total_time_ns
+    assert result.submit_time_ns <= result.cpu_total_time_ns
     log.clear()
     copy = gw.Copy(device)
     copy.execute(input=gw.asarray(X, device))
