@@ -3,8 +3,8 @@ __device__ unsigned byte_at(const unsigned* text, unsigned place) {
 }
 
 extern "C" __global__ void kernel(const unsigned* __restrict__ text, const unsigned* __restrict__ sought,
-                                  unsigned* __restrict__ found, unsigned n, unsigned length) {
-  for (unsigned i = blockIdx.x * 256 + threadIdx.x; i + length <= n; i += gridDim.x * 256) {
+                                  unsigned* __restrict__ found, unsigned count, unsigned length) {
+  for (unsigned i = blockIdx.x * 256 + threadIdx.x; i + length <= count; i += gridDim.x * 256) {
     unsigned k = 0;
     while (k < length && byte_at(text, i + k) == sought[k]) k++;
     if (k == length) {

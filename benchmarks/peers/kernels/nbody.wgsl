@@ -1,7 +1,7 @@
-// The acceleration of each body by all others, by tiles of 256 in workgroup memory; n is a multiple of 256.
+// The acceleration of each body by all others, by tiles of 256 in workgroup memory; `count` is a multiple of 256.
 @group(0) @binding(0) var<storage, read> bodies: array<vec4<f32>>;  // place and mass
 @group(0) @binding(1) var<storage, read_write> accelerations: array<vec4<f32>>;
-@group(0) @binding(2) var<uniform> n: u32;
+@group(0) @binding(2) var<uniform> count: u32;
 
 var<workgroup> tile: array<vec4<f32>, 256>;
 
@@ -9,7 +9,7 @@ var<workgroup> tile: array<vec4<f32>, 256>;
 fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
   let place = bodies[id.x].xyz;
   var sum = vec3<f32>();
-  for (var first = 0u; first < n; first += 256u) {
+  for (var first = 0u; first < count; first += 256u) {
     tile[lane] = bodies[first + lane];
     workgroupBarrier();
     for (var j = 0u; j < 256u; j++) {

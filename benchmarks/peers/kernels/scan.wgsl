@@ -1,4 +1,4 @@
-// The prefix sum of each workgroup's 256 items, in workgroup memory, by doubled distances; n is a multiple of 256.
+// The prefix sum of each workgroup's 256 items, in workgroup memory, by doubled distances; `count` is a multiple of 256.
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read_write> y: array<u32>;
 
