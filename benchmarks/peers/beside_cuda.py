@@ -205,6 +205,7 @@ def _bytes(quick: bool) -> Data:
     text = _words(n // 4) & np.uint32(0x03030303)  # four letters
     sought = np.array([0, 1, 1, 1, 2, 2, 3, 3], np.uint32)
     letters = text.view(np.uint8)
+    letters[n // 3 : n // 3 + sought.size] = sought  # also in a short text
     starts = np.ones(n - sought.size + 1, bool)
     for k, letter in enumerate(sought):
         starts &= letters[k : k + starts.size] == letter
