@@ -817,6 +817,7 @@ def ended_after(seconds: float) -> Generator[None]:
 def command(
     about: str | None, *, n: str, peers: str, rounds: int = 5, samples: int = 5, cases: str = "",
     program: str = "cub_peer", more: Sequence[Callable[[Any], Any]] = (),
+    summary: Callable[[Sequence[Mapping[str, Any]]], Mapping[str, Any]] = lambda rows: {},
 ) -> Callable[[Callable[..., Iterator[Case]]], click.Command]:  # fmt: skip
     """Return what makes a program of a script's function, which takes a `Bench` and yields cases.
 
@@ -832,6 +833,8 @@ def command(
         The CUDA program, a .cu file beside this one.
     more : sequence of click.option
         Options of its own, which the function takes.
+    summary : callable
+        Takes the rows when all are there, and may print; returns what else the file says.
     """
 
     def made(cases_of: Callable[..., Iterator[Case]]) -> click.Command:
@@ -850,11 +853,11 @@ def command(
                 bench = Bench(device, sizes, filter(None, peers.split(",")), words, program, cub, Path(folder))
                 protocol = {"rounds": rounds, "samples": samples, "warmup_s": warmup_s, "settle_s": settle_s}
 
-                def keep() -> None:
+                def keep(**also: Any) -> None:
                     if json_path is not None:
                         json_path.parent.mkdir(parents=True, exist_ok=True)
                         more = {"peers": bench.versions(), "protocol": protocol, "left_out": left_out}
-                        write_json(json_path, {**context, **more, "results": rows})
+                        write_json(json_path, {**context, **more, **also, "results": rows})
 
                 with suppress(PeerError):  # each case says why; here it is built, while nothing is timed
                     _ = bench.cub
@@ -876,7 +879,7 @@ def command(
                         keep()
                 finally:
                     bench.close()
-                keep()
+                keep(**summary(rows))
             if left_out:
                 click.echo(f"left out, the time was over: {'; '.join(left_out)}")
             if not rows:

@@ -18,6 +18,7 @@ import gridwise_py as gw
 from gridwise_py import cli
 from gridwise_py.bench.cases.own_files import load_benchmarks
 from gridwise_py.bench.checks.check import mismatch
+from gridwise_py.internals import engine_description
 from helpers.paths import ROOT
 
 FOLDER = ROOT / "benchmarks"
@@ -769,6 +770,101 @@ def test_each_of_torchs_timers_waits_where_it_says(monkeypatch, transfers):
         assert peer.timers[name]() >= 0
         assert wanted == _LOG, name
     assert peer.timers["torch.cuda.Event"]() == 0.25e6
+
+
+# ---- kernels beside CUDA
+
+
+def _beside_cuda(tmp_path, device, *words, code=0):
+    words = ("--quick", "--n", "2^12", "--engines", engine_description(device).name, "--levels", "bounds", *words)
+    return _cases(tmp_path, "beside_cuda", *words, code=code)
+
+
+def test_kernels_beside_cuda_are_numpys(device, require, tmp_path):
+    """On a GPU these are the texts that are timed; numpy does their work by other means."""
+    require("timestamp-query")
+    output, rows = _beside_cuda(tmp_path, device, "--peers", "none")
+    ours = {name: [side for key, side in row["sides"].items() if key != "cupy"] for name, row in rows.items()}
+    assert len(ours) == 10 + 2
+    assert all(side.get("correct") is True for sides in ours.values() for side in sides), output
+    assert {"scan, operators", "reduce, operators"} == set(_document(tmp_path)["marks"]["operators"])
+
+
+def _invented_cupy(monkeypatch, wrong=0):
+    """Gathers with numpy; a launch takes 2 ms and an event 5."""
+    clock = [0.0]
+
+    class Event:
+        def record(self):
+            clock[0] += 5
+            self.at = clock[0]
+
+        def synchronize(self):
+            pass
+
+    class RawKernel:
+        def __init__(self, text, name, options):
+            assert (name in text, options) == (True, ("-std=c++17",))
+
+        def __call__(self, grid, block, arguments):
+            x, places, y, count = arguments
+            assert (grid[0] * grid[1] * block[0], count.dtype) == (count, np.uint32)
+            y.items[:] = x.items[places.items]
+            y.items[-1] += wrong
+            clock[0] += 2
+
+    class Items:
+        def __init__(self, items):
+            self.items = items.copy()
+
+        def get(self):
+            return self.items.copy()
+
+    cupy = types.ModuleType("cupy")
+    cupy.__version__, cupy.RawKernel, cupy.asarray = "0.0+invented", RawKernel, Items
+    cupy.cuda = types.SimpleNamespace(
+        Event=Event, get_elapsed_time=lambda begin, end: end.at - begin.at,
+        nvrtc=types.SimpleNamespace(getVersion=lambda: (13, 0)),
+    )  # fmt: skip
+    cupy.get_default_memory_pool = lambda: types.SimpleNamespace(free_all_blocks=lambda: None)
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+
+
+def test_cudas_side_is_a_slope_and_is_compared(device, require, tmp_path, monkeypatch):
+    require("timestamp-query")
+    _invented_cupy(monkeypatch)
+    _, rows = _beside_cuda(tmp_path, device, "--cases", "gather")
+    cuda = rows["gather"]["sides"]["cupy"]
+    assert (cuda["correct"], cuda["back_to_back"], cuda["nvrtc"]) == (True, 2e6, "13.0")
+    _invented_cupy(monkeypatch, wrong=1)
+    output, rows = _beside_cuda(tmp_path, device, "--cases", "gather", code=4)
+    assert "WRONG: its results are not numpy's" in output
+    assert rows["gather"]["sides"]["cupy"]["correct"] is False
+
+
+def test_marks_beside_cuda_say_none_where_nothing_was_measured():
+    script = _script("beside_cuda")
+
+    def row(case, moved_bytes=None, group="kernels", **sides):
+        sides = {name.replace("_", " "): {"back_to_back": time_ns} for name, time_ns in sides.items()}
+        values = {"turns": 1000}
+        return {"case": case, "group": group, "moved_bytes": moved_bytes, "values": values, "sides": sides}
+
+    fma = row("fma", wgpu_none=2000.0, wgpu_bounds=2400.0, cupy=1200.0)
+    rows = [fma, row("gather", 12, wgpu_none=100.0, wgpu_bounds=150.0, cupy=300.0)]
+    marks = script.marks_of(rows)
+    assert marks["over_cuda"]["wgpu bounds"] == {"geometric_mean": pytest.approx(1.0), "worst": ("fma", 2.0)}
+    assert marks["bounds_over_none"] == {"wgpu": {"gather": 1.5}}
+    assert set(marks["fma_over_4_cycles"].values()) == {None}, "the clock is not known"
+    fma["sides"]["wgpu bounds"]["sm_clock_mhz"] = 2000
+    assert script.marks_of(rows)["fma_over_4_cycles"] == {"wgpu none": 1.0, "wgpu bounds": 1.2, "cupy": 0.6}
+    del fma["sides"]["cupy"]["back_to_back"]
+    rows[1]["sides"]["cupy"]["back_to_back"] = None
+    assert script.marks_of(rows)["over_cuda"]["wgpu none"] == {"geometric_mean": None, "worst": None}
+    operators = row("scan, operators", group="operators", dawn_loop=5.0, **{"wgpu_a + b": 30.0, "wgpu_built-in": 20.0})
+    assert script.marks_of([operators])["operators"]["scan, operators"] == {
+        "dawn: a + b over built-in": None, "wgpu: a + b over built-in": 1.5, "loop: wgpu over dawn": None
+    }  # fmt: skip
 
 
 # ---- the picture of the peers
