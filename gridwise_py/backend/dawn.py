@@ -22,6 +22,7 @@ from ..errors import AdapterError
 from ..settings import ShaderChecks
 from ..types.capabilities import SubgroupMatrices
 from .native_functions import NativeFunctions, PendingErrors
+from .waits import new_note, storing
 
 __all__ = [
     "HAS_MAPPED_MEMORY",
@@ -36,6 +37,7 @@ __all__ = [
     "checks_of_all",
     "create_module",
     "features_of",
+    "map_idle",
     "native_functions",
     "polled",
     "prepare",
@@ -96,7 +98,24 @@ class _Native:
         errors = functools.partial(PendingErrors, api.error_handler)
         self.pending: list[object] = api.error_handler.pending
         self.functions = NativeFunctions(api, c.ffi, c.lib, c.ffi.new, errors)
-        self.callback_mode, self.callback = c.CALLBACK_MODE, c.c_callback("WGPUQueueWorkDoneCallback")
+        # wgpudawn's own callbacks are functions of Python. These are for any wait: whether it is over, Dawn says.
+        self.callback_mode, note = c.lib.WGPUCallbackMode_WaitAnyOnly, new_note()
+        self.done, self.mapped = (
+            c.ffi.callback(f"void({status}, WGPUStringView, void *, void *)", storing(note))
+            for status in ("WGPUQueueWorkDoneStatus", "WGPUMapAsyncStatus")
+        )
+
+    def is_over(self, wait: Any, timeout_ns: int = 0) -> bool:
+        """Wait for at most so long; return whether what is waited for is over."""
+        self.lib.wgpuInstanceWaitAny(self.instance, 1, wait, timeout_ns)
+        return bool(wait.completed)
+
+    def fence(self, device: wgpu.GPUDevice) -> Any:
+        """Return what is over when all is done that was submitted before."""
+        info = self.ffi.new("WGPUQueueWorkDoneCallbackInfo *", {"mode": self.callback_mode, "callback": self.done})
+        future = self.work_done(cast(Any, device.queue)._internal, info[0])
+        self.pending.clear()  # of a lost device, which is over: whoever waits asks for that
+        return self.ffi.new("WGPUFutureWaitInfo *", {"future": future})
 
 
 def _adopt(api: Any, errors: dict[str, type[Exception]]) -> None:
@@ -187,39 +206,21 @@ def check_lives(device: wgpu.GPUDevice) -> None:
         raise wgpu.GPUError(f"device lost: {promise.sync_wait().message}")
 
 
-class _Fence:
-    """Tells when all is done that was submitted before it was made."""
-
-    __slots__ = ("future", "is_done")
-
-    def __init__(self, native: _Native, queue: Any):
-        self.is_done = False
-        info = native.ffi.new("WGPUQueueWorkDoneCallbackInfo *")
-        info.mode, info.callback = native.callback_mode, native.callback
-        info.userdata1 = native.callbacks.register(self._done)
-        self.future: Any = native.work_done(queue, info[0])
-        native.pending.clear()  # of a lost device, which is over: whoever waits asks for that
-
-    def _done(self, *_: object) -> None:
-        self.is_done = True
-
-
 def polled(device: wgpu.GPUDevice) -> bool | None:
     """Whether all submitted work is done, without waiting and without checks; None if that is unknown."""
     native, record = _native(), device.__dict__
     fence = record.get(_FENCE)
-    if fence is not None:
-        native.process_events()
-        if not fence.is_done:
-            return False
+    if fence is not None and not native.is_over(fence):
+        return False
     # Work may have been submitted since, by anybody: only a new fence knows.
     try:
-        fence = _Fence(native, cast(Any, device.queue)._internal)
+        fence = native.fence(device)
     except (AttributeError, TypeError):  # the device was released meanwhile
         return None
     native.process_events()
-    record[_FENCE] = None if fence.is_done else fence
-    return fence.is_done
+    is_over = native.is_over(fence)
+    record[_FENCE] = None if is_over else fence
+    return is_over
 
 
 def blocking_wait(
@@ -231,15 +232,32 @@ def blocking_wait(
 
 def _wait_for_fence(device: wgpu.GPUDevice, is_over: Callable[[], bool]) -> Callable[[], object]:
     native = _native()
-    fence = _Fence(native, cast(Any, device.queue)._internal)
-    info = native.ffi.new("WGPUFutureWaitInfo *")
-    info.future = fence.future
+    fence = native.fence(device)
 
     def wait() -> None:
-        while not fence.is_done and not is_over():
-            native.lib.wgpuInstanceWaitAny(native.instance, 1, info, _LOOK_AGAIN_NS)
+        while not native.is_over(fence, _LOOK_AGAIN_NS) and not is_over():
+            pass
 
     return wait
+
+
+def map_idle(device: wgpu.GPUDevice, buffer: wgpu.GPUBuffer, mode: str, offset: int, size: int) -> None:
+    """Map a buffer that no work uses any more, as wgpudawn does; after an exception it is not to be used again."""
+    native, its = _native(), cast(Any, buffer)
+    flag = getattr(wgpu.MapMode, mode)
+    info = native.ffi.new("WGPUBufferMapCallbackInfo *", {"mode": native.callback_mode, "callback": native.mapped})
+    its._map_state = "pending"
+    with native.functions.errors():
+        future = native.lib.wgpuBufferMapAsync(its._internal, flag, offset, size, info[0])
+        wait = native.ffi.new("WGPUFutureWaitInfo *", {"future": future})
+        while not native.is_over(wait, _LOOK_AGAIN_NS):
+            check_lives(device)
+    if native.lib.wgpuBufferGetMapState(its._internal) != native.lib.WGPUBufferMapState_Mapped:
+        check_lives(device)
+        raise wgpu.GPUError(f"a buffer of {buffer.size} bytes was not mapped")
+    its._mapped_status = offset, offset + size, flag
+    its._mapped_memoryviews = []
+    its._map_state = "mapped"
 
 
 def native_functions() -> NativeFunctions | None:

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 import wgpu
 
 from .. import settings
+from ..interrupts import keep_interrupts
 from ..settings import ShaderChecks
 from .activity import Activity
 from .engine import Engine, engine_of
@@ -246,6 +247,7 @@ def state_of(device: wgpu.GPUDevice) -> DeviceState:
     """Return the record of a device, making it at the first call."""
     state = device.__dict__.get(_ATTRIBUTE)
     if state is None:
+        keep_interrupts()
         state = device.__dict__.setdefault(_ATTRIBUTE, DeviceState(device))
         device.destroy = state.end
         _known.add(device)

@@ -101,6 +101,10 @@ class Engine(Protocol):
         """
         ...
 
+    def map_idle(self, device: wgpu.GPUDevice, buffer: wgpu.GPUBuffer, mode: str, offset: int, size: int) -> None:
+        """Map a buffer that no work uses any more, so that its methods know."""
+        ...
+
     def native_functions(self) -> NativeFunctions | None:
         """Return the C functions that encode and submit; None where the public calls are to do that."""
         ...

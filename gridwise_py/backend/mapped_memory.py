@@ -13,12 +13,11 @@ If wgpu-py is organised differently, `mappable` returns False, and nothing here 
 from __future__ import annotations
 
 import functools
-import io
 import operator
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from itertools import chain, repeat, takewhile
+from itertools import chain, compress, repeat, takewhile
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -29,6 +28,8 @@ from .device_state import state_of
 from .internals import made_of_internals
 from .pages import advise_pages
 from .timeout import timed_out, timeout_s
+from .waits import LOOK_AGAIN_S, new_note, storing
+from .wgpu_native import native_functions
 
 __all__ = [
     "FEATURE",
@@ -51,10 +52,10 @@ MAP_USAGE = wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.MAP_WRITE
 MAP_ALIGNMENT_BYTES = 8
 
 _SHARED_MEMORY = ("CPU", "IntegratedGPU")
-_CAPTURE = "gridwise mapping"
-_MAPPED = "1 "  # what the note of a callback begins with: WGPUMapAsyncStatus_Success
+_MAPPED = 1  # WGPUMapAsyncStatus_Success; others are larger, and a note is 0 before wgpu has called back
 _PAUSE_S = 0.0002
 _LARGE_BYTES = 4 << 20
+_DOING = "mapping a buffer"
 _MADV_HUGEPAGE = 14  # Linux 2.6.38
 
 Mode = Literal["READ", "WRITE"]
@@ -63,28 +64,23 @@ _requested: set[Mapping] = set()
 
 
 class _Native:
-    """The C functions, and the capture that turns their errors into exceptions."""
+    """The C functions, and what turns their errors into exceptions."""
 
     def __init__(self) -> None:
-        from wgpu.backends.wgpu_native import _api, _helpers, ffi, lib
+        from wgpu.backends.wgpu_native import ffi, lib
 
+        functions = native_functions()
+        if functions is None:
+            raise AttributeError("native_functions")
         self.null, self.new, self.buffer, self.closure = ffi.NULL, ffi.new, ffi.buffer, ffi.callback
-        self.capture, self.release = _api.error_handler.capture, _api.error_handler.release
-        self.error_types = _helpers.ERROR_TYPES
+        self.errors = functions.errors
         self.map_async, self.unmap = lib.wgpuBufferMapAsync, lib.wgpuBufferUnmap
         self.mapped_range = lib.wgpuBufferGetMappedRange
         self.poll, self.submit = lib.wgpuDevicePoll, lib.wgpuQueueSubmit
         self.modes = {"READ": lib.WGPUMapMode_Read, "WRITE": lib.WGPUMapMode_Write}
         self.callback_mode = lib.WGPUCallbackMode_AllowProcessEvents
-        if lib.WGPUMapAsyncStatus_Success != 1:
+        if lib.WGPUMapAsyncStatus_Success != _MAPPED:
             raise AttributeError("WGPUMapAsyncStatus_Success")
-
-    def raise_captured(self) -> None:
-        """End the capture, and raise the captured error."""
-        error = self.release(_CAPTURE)
-        if error is not None:
-            kind, message = error
-            raise self.error_types.get(kind, wgpu.GPUError)(message)
 
 
 @functools.lru_cache(maxsize=1)
@@ -165,31 +161,16 @@ class Mapping:
         assert native is not None, "mappable() tells"
         self._native, self._device, self._buffer = native, device, buffer
         self._begin_bytes, self._size_bytes, self._reads = begin_bytes, size_bytes, mode == "READ"
-        # What wgpu calls when the buffer is mapped, in whichever thread polls the device. It is a function of C that
-        # takes any arguments: one of Python could be interrupted, and the news lost.
-        self._note = io.StringIO()
-        closure = native.closure(
-            "void(WGPUMapAsyncStatus, WGPUStringView, void *, void *)", functools.partial(print, file=self._note)
-        )
+        # What wgpu calls when the buffer is mapped, in whichever thread polls the device.
+        self._note = new_note()
+        closure = native.closure("void(WGPUMapAsyncStatus, WGPUStringView, void *, void *)", storing(self._note))
         self._callback = native.new("WGPUBufferMapCallbackInfo *", {"mode": native.callback_mode, "callback": closure})
         self._closure = closure
         handle, ask_for = buffer._internal, native.modes[mode]
         self._begin = functools.partial(native.map_async, handle, ask_for, begin_bytes, size_bytes, self._callback[0])
-        self._poll = functools.partial(native.poll, device._internal)
+        self._poll = functools.partial(native.poll, device._internal, False, native.null)
         self._end = functools.partial(native.unmap, handle)
-
-    def _memory(self) -> Iterator[Any]:
-        """Return an iterator that gives the mapped memory; it raises KeyError if the buffer is not mapped by then."""
-        native = self._native
-        texts = map(operator.call, (self._note.getvalue,))
-        handles = map({True: self._buffer._internal}.__getitem__, map(str.startswith, texts, (_MAPPED,)))
-        pointers = map(native.mapped_range, handles, (self._begin_bytes,), (self._size_bytes,))
-        return map(native.buffer, pointers, (self._size_bytes,))
-
-    def _waiting(self) -> Iterator[Any]:
-        """Return an iterator that polls the device until wgpu has called back."""
-        unnoted = takewhile(operator.not_, map(operator.call, repeat(self._note.tell)))
-        return zip(unnoted, map(self._poll, repeat(False), repeat(self._native.null)), strict=False)
+        self._status: Callable[[], int] = functools.partial(operator.getitem, self._note, 0)
 
     def map(self, is_wanted: Callable[[], bool] = lambda: True) -> np.ndarray:
         """Map it, after the work submitted before; return its memory, which is there until `unmap`.
@@ -203,28 +184,9 @@ class Mapping:
         wgpu.GPUError
             If wgpu refuses.
         """
-        native = self._native
-        native.capture(_CAPTURE)
-        try:
-            self._begin()
-            self._wait(is_wanted)
-            memory = None if not self._is_mapped() else next(self._memory())
-        finally:
-            native.raise_captured()
-        if memory is None:
-            raise self._refusal()
-        return np.frombuffer(memory, dtype=np.uint8)
-
-    def _wait(self, is_wanted: Callable[[], bool]) -> None:
-        limit_s = timeout_s(self._device)
-        end = None if limit_s is None else time.monotonic() + limit_s
-        self._poll(False, self._native.null)  # mostly nobody else has submitted anything
-        while not self._note.tell():
-            if not is_wanted() or (end is not None and time.monotonic() > end):
-                self._end()  # wgpu takes the request back
-                raise timed_out(self._device, limit_s or 0.0)
-            time.sleep(_PAUSE_S)
-            self._poll(False, self._native.null)
+        self._request(lambda: self._wait(is_wanted))
+        pointer = self._native.mapped_range(self._buffer._internal, self._begin_bytes, self._size_bytes)
+        return np.frombuffer(self._native.buffer(pointer, self._size_bytes), dtype=np.uint8)
 
     def map_for_wgpu(self, wait: Callable[[Callable[[], object]], object]) -> None:
         """Map it so that wgpu-py knows, and its methods give the memory and unmap it.
@@ -237,56 +199,68 @@ class Mapping:
             Takes a function, and returns when what that returns is true, or nothing more is under way. After an
             exception of it the buffer is not mapped, and wgpu-py does not let it be used again.
         """
-        native, buffer, device = self._native, cast(Any, self._buffer), self._device
-        _requested.add(self)  # what wgpu is to call must live until it is called
+
+        def wait_for_all() -> None:
+            wait(self._status)
+            self._wait(self._lives)  # another thread's poll is about to call
+
+        buffer = cast(Any, self._buffer)
         buffer._map_state = "pending"
-        native.capture(_CAPTURE)
-        try:
-            self._begin()
-        finally:
-            native.raise_captured()
-        limit_s, begin = timeout_s(device), time.monotonic()
-        try:
-            wait(self._note.tell)
-            while not self._note.tell():  # another thread's poll is about to call
-                check_not_lost(device, "mapping a buffer")
-                if limit_s is not None and time.monotonic() - begin > limit_s:
-                    raise timed_out(device, limit_s)
-                time.sleep(_PAUSE_S)
-                wait(self._note.tell)
-        except BaseException:
-            self._end()
-            raise
-        _requested.discard(self)
-        check_not_lost(device, "mapping a buffer")  # wgpu calls back with success for a device that was destroyed
-        if not self._is_mapped():
-            raise self._refusal()
-        flag = native.modes["READ" if self._reads else "WRITE"]  # as those of WebGPU
+        self._request(wait_for_all)
+        check_not_lost(self._device, _DOING)  # wgpu calls back with success for a device that was destroyed
+        flag = self._native.modes["READ" if self._reads else "WRITE"]  # as those of WebGPU
         buffer._mapped_status = self._begin_bytes, self._begin_bytes + self._size_bytes, flag
         buffer._mapped_memoryviews = []
         buffer._map_state = "mapped"
 
-    def _is_mapped(self) -> bool:
-        return self._note.getvalue().startswith(_MAPPED)
+    def _request(self, wait: Callable[[], object]) -> None:
+        """Ask for the mapping and wait for it; after any exception the buffer is not mapped."""
+        _requested.add(self)  # what wgpu is to call must live until it is called
+        with self._native.errors():
+            try:
+                self._begin()
+                wait()
+            except BaseException:
+                self._end()  # wgpu takes the request back
+                raise
+            finally:
+                self._forget()
+        if self._status() != _MAPPED:
+            raise self._refusal()
+
+    def _wait(self, is_wanted: Callable[[], bool]) -> None:
+        limit_s = timeout_s(self._device)
+        end = None if limit_s is None else time.monotonic() + limit_s
+        while not self._status():
+            self._poll()  # mostly nobody else has submitted anything
+            if self._status():
+                return
+            if not is_wanted() or (end is not None and time.monotonic() > end):
+                raise timed_out(self._device, limit_s or 0.0)
+            time.sleep(_PAUSE_S)
+
+    def _lives(self) -> bool:
+        check_not_lost(self._device, _DOING)
+        return True
+
+    def _forget(self) -> None:
+        if self._status():
+            _requested.discard(self)
 
     def _refusal(self) -> Exception:
-        check_not_lost(self._device, "mapping a buffer")
-        return wgpu.GPUError(f"a buffer of {self._buffer.size} bytes was not mapped ({self._note.getvalue().strip()})")
+        check_not_lost(self._device, _DOING)
+        return wgpu.GPUError(f"a buffer of {self._buffer.size} bytes was not mapped (status {self._status()})")
 
     def unmap(self) -> None:
         """Give the range back to the GPU."""
-        native = self._native
-        native.capture(_CAPTURE)
-        try:
+        with self._native.errors():
             self._end()
-        finally:
-            native.raise_captured()
 
-    def copy(self, lead_bytes: int, items: np.ndarray) -> None:
+    def copy(self, lead_bytes: int, items: np.ndarray) -> bool:
         """Map it, copy between its memory and items, and unmap it: all, or nothing, wherever an interrupt arrives.
 
-        Python looks for signals between its own instructions; here C code makes all calls. The caller holds the lock
-        of submissions, and the queue is idle.
+        Python looks for signals between its own instructions; here C code makes all calls. So nothing else is done
+        meanwhile, by a handler of signals either. The caller holds the lock of submissions, and the queue is idle.
 
         Parameters
         ----------
@@ -294,23 +268,52 @@ class Mapping:
             Where the items begin in the range.
         items : numpy.ndarray
             One dimension; with the mode ``"READ"`` contiguous.
+
+        Returns
+        -------
+        bool
+            False if the buffer was not mapped in `LOOK_AGAIN_S`, as somebody may have submitted more. Try again.
         """
-        native, dtype = self._native, items.dtype.newbyteorder("=")
+        dtype = items.dtype.newbyteorder("=")
         as_items = functools.partial(np.frombuffer, dtype=dtype, count=items.size, offset=lead_bytes)
         put: Callable[..., object] = operator.setitem
         mapped: Iterator[Any] = map(as_items, self._memory())
         host: Iterator[Any] = iter((items,))
         targets, sources = (host, mapped) if self._reads else (mapped, host)
-        copies = map(put, targets, (...,), sources)
-        steps = chain(map(operator.call, (self._begin,)), self._waiting(), copies, map(operator.call, (self._end,)))
-        native.capture(_CAPTURE)
-        try:
-            deque(steps, maxlen=0)
-        except KeyError:
-            raise self._refusal() from None
-        except BaseException:
-            if self._is_mapped():
-                self._end()
-            raise
-        finally:
-            native.raise_captured()
+        copied, ended = deque[Any](), deque[Any]()
+        steps = chain(
+            map(operator.call, (self._begin,)),
+            self._polls(),
+            map(copied.append, map(put, targets, (...,), sources)),
+            map(ended.append, map(operator.call, self._when((_MAPPED + 1).__gt__, self._end))),
+        )
+        _requested.add(self)
+        with self._native.errors():
+            try:
+                deque(steps, maxlen=0)
+            except BaseException:
+                if not ended:
+                    self._end()
+                raise
+            finally:
+                self._forget()
+        if not copied and not ended:
+            raise self._refusal()
+        return bool(copied)
+
+    def _when(self, accepts: Callable[[int], bool], value: Any) -> Iterator[Any]:
+        """Return an iterator that gives a value if what wgpu has called back with by then is accepted."""
+        return compress((value,), map(accepts, map(operator.call, (self._status,))))
+
+    def _memory(self) -> Iterator[Any]:
+        """Return an iterator that gives the memory, if it is mapped by then."""
+        native, handles = self._native, self._when(_MAPPED.__eq__, self._buffer._internal)
+        pointers = map(native.mapped_range, handles, (self._begin_bytes,), (self._size_bytes,))
+        return map(native.buffer, pointers, (self._size_bytes,))
+
+    def _polls(self) -> Iterator[Any]:
+        """Return an iterator that polls the device until wgpu has called back, for a bounded time."""
+        is_early = (time.monotonic() + LOOK_AGAIN_S).__gt__
+        unnoted = takewhile(operator.not_, map(operator.call, repeat(self._status)))
+        early = takewhile(is_early, map(operator.call, repeat(time.monotonic)))
+        return zip(unnoted, early, map(operator.call, repeat(self._poll)), strict=False)

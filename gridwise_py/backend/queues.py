@@ -220,12 +220,13 @@ def map_buffer(
     check_process()
     begin_ns = perf_counter_ns()
     with device_errors("reading from the GPU", device):
-        mapping = staging_mapping(device, buffer, mode, offset, buffer.size - offset if size is None else size)
+        size = buffer.size - offset if size is None else size
+        mapping = staging_mapping(device, buffer, mode, offset, size)
         if mapping is not None:
             mapping.map_for_wgpu(lambda is_mapped: _wait_until(device, is_mapped))
         else:
             wait_idle(device)
-            cast(Any, buffer).map_sync("READ_NOSYNC" if mode == "READ" else mode, offset, size)
+            engine_of(device).map_idle(device, buffer, mode, offset, size)
     state_of(device).activity.waited(begin_ns, perf_counter_ns())
 
 

@@ -3,12 +3,17 @@
 Python raises a KeyboardInterrupt in the main thread, between two of its own instructions. A call of wgpu that waits for
 the GPU has none for as long as the GPU works. So a helper makes that call, and the thread that waits holds on to a
 lock, which an interrupt ends. The helper then stays in the driver until the GPU is done.
+
+An interrupt that comes in a callback of C is not raised, and what the callback was to do is not done. So callbacks that
+a wait relies on only store, by functions in C that do not look for signals: those that turn an int into text do.
 """
 
 from __future__ import annotations
 
+import functools
 import operator
 import queue
+import struct
 import sys
 import threading
 import time
@@ -17,13 +22,26 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, TypeVar
 
-__all__ = ["LOOK_AGAIN_S", "Wait", "begin_in_thread", "in_thread"]
+__all__ = ["LOOK_AGAIN_S", "Wait", "begin_in_thread", "in_thread", "new_note", "storing"]
 
 R = TypeVar("R")
 
 #: How often a thread that waits looks around: for signals, where the system does not wake it (Windows), for a device
 #: that was destroyed meanwhile, and for a latch that an interrupt in another thread has left locked.
-LOOK_AGAIN_S = 0.2
+LOOK_AGAIN_S = 0.03
+
+# A status, and a text and two pointers that are looked at for truth only.
+_ARGUMENTS = struct.Struct("=I???")
+
+
+def storing(note: bytearray) -> Callable[..., object]:
+    """Return a function, in C, that stores the status of webgpu.h's callbacks in memory, its lowest byte first."""
+    return functools.partial(_ARGUMENTS.pack_into, note, 0)
+
+
+def new_note() -> bytearray:
+    """Return memory for `storing`, with the status 0, which none of webgpu.h's has."""
+    return bytearray(_ARGUMENTS.size)
 
 
 class Wait:

@@ -39,6 +39,7 @@ __all__ = [
     "checks_of_all",
     "create_module",
     "features_of",
+    "map_idle",
     "native_functions",
     "parse_types_alone",
     "polled",
@@ -120,6 +121,11 @@ def blocking_wait(
         # wgpu 29 may wait for ever there for a command buffer that the system's watchdog has ended.
         return "device_poll", lambda device, is_over: functools.partial(_poll_with_pauses, device, is_over)
     return "device_poll", lambda device, _is_over: _blocking_poll(device)
+
+
+def map_idle(device: wgpu.GPUDevice, buffer: wgpu.GPUBuffer, mode: str, offset: int, size: int) -> None:
+    """Map a buffer that no work uses any more, where `mapped_memory` cannot."""
+    cast(Any, buffer).map_sync("READ_NOSYNC" if mode == "READ" else mode, offset, size)
 
 
 def _blocking_poll(device: wgpu.GPUDevice) -> Callable[[], object]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _thread
 import contextlib
 import errno
 import os
@@ -18,18 +17,20 @@ import click
 from .. import settings
 from ..display.terminal import make_tolerant
 from ..errors import AdapterError, ArgumentError, GridwiseError
+from ..interrupts import keep_interrupts
 from .exit_codes import BAD_INPUT, INTERRUPTED, NO_ADAPTER, NO_READER, TERMINATED
 from .output import note
 
 __all__ = ["Commands", "Terminated"]
 
 _MOST_CHARACTERS = 500
-_AGAIN_S = 0.01
 _OF_OUTPUT = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF, errno.EAGAIN)
 
 
 class Terminated(KeyboardInterrupt):
     """SIGTERM came, and the command ends in order, as after a Ctrl-C."""
+
+    number = signal.SIGTERM  # see keep_interrupts
 
 
 class Commands(click.Group):
@@ -39,8 +40,9 @@ class Commands(click.Group):
         """Run, and end the process."""
         make_tolerant(sys.stdout)
         make_tolerant(sys.stderr)
+        keep_interrupts()
         # Messages of click itself are written here.
-        with _interrupts_kept(), _terminations_raised(), _ending():
+        with _terminations_raised(), _ending():
             return super().main(*args, **options)
 
     def make_context(self, *args: Any, **options: Any) -> click.Context:
@@ -52,36 +54,6 @@ class Commands(click.Group):
         """Run a command."""
         with _ending():
             return super().invoke(ctx)
-
-
-@contextlib.contextmanager
-def _interrupts_kept() -> Generator[None]:
-    """Repeat a Ctrl-C that came while an object was freed: Python prints that it ignores it, and goes on."""
-    before = sys.unraisablehook
-
-    def hook(unraisable: sys.UnraisableHookArgs, /) -> None:
-        if issubclass(unraisable.exc_type, KeyboardInterrupt):
-            number = signal.SIGTERM if issubclass(unraisable.exc_type, Terminated) else signal.SIGINT
-            again = threading.Timer(_AGAIN_S, _interrupt, [number])
-            again.daemon = True
-            again.start()
-        else:
-            before(unraisable)
-
-    sys.unraisablehook = hook
-    try:
-        yield
-    finally:
-        sys.unraisablehook = before
-
-
-def _interrupt(number: signal.Signals) -> None:
-    """Interrupt the main thread, also where it waits."""
-    main = threading.main_thread().ident
-    if hasattr(signal, "pthread_kill") and main is not None:
-        signal.pthread_kill(main, number)
-    else:  # Windows
-        _thread.interrupt_main(number)
 
 
 @contextlib.contextmanager

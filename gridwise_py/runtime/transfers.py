@@ -638,10 +638,11 @@ class Transfers:
         with state_of(device).end.lock:
             if not self.may_map_now(device, buffer):
                 return 0
-            wait_idle(device)  # for what others have submitted since: no interrupt ends a chain of C calls
-            lead_bytes, mapping = self._mapping(device, buffer, offset_bytes, items, reads)
-            mapping.copy(lead_bytes, items)
-        return items.size
+            while True:
+                wait_idle(device)  # for what others have submitted since: no interrupt ends a chain of C calls
+                lead_bytes, mapping = self._mapping(device, buffer, offset_bytes, items, reads)
+                if mapping.copy(lead_bytes, items):
+                    return items.size
 
     def may_map_now(self, device: wgpu.GPUDevice, buffer: wgpu.GPUBuffer) -> bool:
         """Return whether a buffer is still a block that can be mapped, when nothing is before that any more.
