@@ -54,13 +54,6 @@ def test_what_too_few_samples_cannot_show_is_none():
         )
 
 
-def test_an_interval_of_few_samples_in_an_old_file_does_not_count():
-    s = replace(summarize([1.0, 3.0]), ci_low_ns=1.0, ci_high_ns=3.0)
-    assert s.interval_ns is None
-    assert s.uncertainty(64.0) is None
-    assert s.text() == "2 ns (2 samples)"
-
-
 def test_intervals_of_few_samples_cover():
     """Exactly by the binomial distribution: the chance that the ends have the median between them."""
     for n in [LEAST_FOR_INTERVAL, 7, 8]:
