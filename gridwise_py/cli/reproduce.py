@@ -53,8 +53,8 @@ def reproduce(
 
     Each experiment prints the claim, its source, what was measured here, and whether the claim holds here, does not, or
     cannot be shown here. Without names all experiments run, which takes about half a minute. The exit code is 0
-    whatever the verdicts are. docs/concepts/claims.md explains the experiments; `gridwise timers` takes more samples of
-    the first ones, and draws them. After Ctrl-C, what was shown before is printed and written.
+    whatever the verdicts are. docs/concepts/claims.md explains the experiments. After Ctrl-C, what was shown before is
+    printed and written.
     """
     from .. import request_device
     from ..bench.report.picture import check_picture
