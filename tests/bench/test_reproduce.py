@@ -15,7 +15,7 @@ from click.testing import CliRunner
 import gridwise_py as gw
 from gridwise_py.bench.reproduce import timers
 from gridwise_py.bench.reproduce.experiments import quantised
-from gridwise_py.bench.reproduce.lab import Lab, _answer
+from gridwise_py.bench.reproduce.lab import Lab
 from gridwise_py.bench.reproduce.model import EXPERIMENTS, Experiment, Facts, Outcome, Reading, Verdict, apart
 from gridwise_py.bench.reproduce.run import reproduce
 from gridwise_py.bench.reproduce.timers import TIMERS, TimedJob
@@ -151,10 +151,8 @@ def test_a_process_that_fails_says_why(lab, require):
     lab.adapter = "no such adapter"
     found = reproduce(lab, [EXPERIMENTS["processes"]])["experiments"][0]
     assert found["verdict"] == CANNOT
-    assert "a process that measures ended with 1: " in found["reason"]
+    assert "the child process did not start: " in found["reason"]
     assert "no such adapter" in found["reason"]
-    assert _answer('hello\n{"times_ns": [1]}\n') == {"times_ns": [1]}
-    assert [_answer(printed) for printed in ("a driver's line", "", "3")] == [{}] * 3
 
 
 @pytest.mark.gpu
