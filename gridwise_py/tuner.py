@@ -34,7 +34,7 @@ from .primitives import (
 )
 from .primitives.base import Primitive
 from .primitives.select import FlatNonzero
-from .runtime.array import Array, asarray, empty
+from .runtime.array import Array, asarray
 from .runtime.bound_call import BoundCall
 from .runtime.context import context_of
 from .runtime.run import bracket
@@ -42,7 +42,7 @@ from .tuning.model import KERNELS, Fields, rows_of
 from .types.capabilities import Capabilities
 from .types.datatype import DATATYPES
 
-__all__ = ["SUBJECTS", "Contest", "Subject", "Turns", "inputs_of", "make_for", "outputs_of", "shape_of"]
+__all__ = ["SUBJECTS", "Contest", "Subject", "Turns", "inputs_of", "make_for", "shape_of"]
 
 
 class Subject(NamedTuple):
@@ -162,18 +162,6 @@ def _items(rng: np.random.Generator, length: int, dtype: np.dtype[Any], *, small
     return rng.integers(0, 1 << 8 * dtype.itemsize, length, dtype=np.dtype(f"u{dtype.itemsize}")).view(dtype)
 
 
-def outputs_of(primitive: Primitive, inputs: Mapping[str, np.ndarray]) -> dict[str, Array]:
-    """Return outputs for inputs, of whatever content."""
-    lengths = {name: items.size for name, items in inputs.items()}
-    found: dict[str, Array] = {}
-    for name, argument in primitive.signature.arguments.items():
-        if argument.is_output:
-            length = primitive.signature.output_length(name, lengths)
-            dtype = primitive.signature.datatype(name) or DATATYPES["u32"]
-            found[name] = empty(max(lengths.values()) if length is None else length, dtype, primitive.device)
-    return found
-
-
 def shape_of(kernel: str, capabilities: Capabilities, n: int) -> tuple[int, int | None, Fields]:
     """Return the model's shape for `n` items, with the lengths that it is for: above so many, up to so many."""
     above = 0
@@ -290,8 +278,8 @@ class Contest:
         self.shapes: list[Fields] = [fields]
         self.inputs: dict[str, np.ndarray] = inputs_of(kernel, self.primitives[0], n, seed)
         given = {name: asarray(items, device) for name, items in self.inputs.items()}
-        self._arrays: dict[str, Array] = {**given, **outputs_of(self.primitives[0], self.inputs)}
-        self.calls: dict[int, BoundCall[Any]] = {0: self.primitives[0].bind(**self._arrays)}
+        self.calls: dict[int, BoundCall[Any]] = {0: self.primitives[0].bind(**given)}
+        self._arrays: dict[str, Array] = {**given, **self.calls[0].outputs}
 
     def add(self, shapes: Sequence[Fields]) -> list[int]:
         """Take part with other shapes, compiled side by side; return the indices of those that the device can run."""
