@@ -23,7 +23,7 @@ times of a call
     ``execute(…, enable_gpu_timing=True).get_timing_result()``, ``gw.Event``, ``gw.profile``
 measurements with confidence intervals (extra ``bench``)
     ``gw.measure(primitive, …)``, ``gw.benchmark(callable)``, ``@gw.benchmarked(n=[…])``, the command ``gridwise``;
-    joules: ``gw.measure_energy``
+    joules: ``SamplingProtocol(energy_windows=6)``
 
 Arrays have any number of dimensions and numpy's datatypes of 1 to 8 bytes, complex64 and structs; integers wrap. What
 a function takes, and how it differs from numpy's, is in docs/reference/numpy-and-cupy.md. ``dir(gw)`` lists all public
@@ -84,7 +84,7 @@ if _typing.TYPE_CHECKING:
     from .bench.results.writer import write_results
     from .bench.sampling.benchmark import BenchmarkResult, benchmark
     from .bench.sampling.compare_kernels import KernelComparison, compare_kernels
-    from .bench.sampling.energy import EnergyComparison, EnergyResult, EnergyWindow, compare_energy, measure_energy
+    from .bench.sampling.energy import EnergyResult, EnergyWindow
     from .bench.sampling.measure import measure
     from .bench.sampling.measurement import Measurement
     from .bench.sampling.protocol import SamplingProtocol
@@ -262,7 +262,7 @@ _PLACES = {
     "bench.results.writer": "write_results",
     "bench.sampling.benchmark": "BenchmarkResult benchmark",
     "bench.sampling.compare_kernels": "KernelComparison compare_kernels",
-    "bench.sampling.energy": "EnergyComparison EnergyResult EnergyWindow compare_energy measure_energy",
+    "bench.sampling.energy": "EnergyResult EnergyWindow",
     "bench.sampling.measure": "measure",
     "bench.sampling.measurement": "Measurement",
     "bench.sampling.protocol": "SamplingProtocol",
@@ -368,7 +368,6 @@ __all__ = [
     "DeviceTimeoutError",
     "ElementwiseTuning",
     "EmptyReductionError",
-    "EnergyComparison",
     "EnergyResult",
     "EnergyWindow",
     "Event",
@@ -459,7 +458,6 @@ __all__ = [
     "capture",
     "ceil",
     "clip",
-    "compare_energy",
     "compare_kernels",
     "compress",
     "copy_ranges",
@@ -508,7 +506,6 @@ __all__ = [
     "maximum",
     "mean",
     "measure",
-    "measure_energy",
     "median",
     "memory_stats",
     "merge",

@@ -20,7 +20,6 @@ from .primitives.engines.elementwise import Elementwise, elementwise_arguments
 from .primitives.engines.operator import OperatorPrimitive, wider
 from .primitives.group_by import SortedItems, sorted_items
 from .primitives.reduce import fold
-from .primitives.select import FlatNonzero
 from .primitives.sort import SortPrimitive
 from .runtime.array import OnGpu, check_usable
 from .runtime.chunked_array import Items, parts
@@ -71,7 +70,6 @@ __all__ = [  # noqa: RUF022 - by what they are for
     # primitives as a list and by kind: what there is to measure, and over which axes
     "REGISTRY",
     "Elementwise",
-    "FlatNonzero",
     "OperatorPrimitive",
     "SortPrimitive",
     "elementwise_arguments",

@@ -42,7 +42,6 @@ __all__ = [
     "toggles",
     "toggles_of",
     "traceback",
-    "tunes_itself",
     "uses_tuning",
     "variables_of_children",
     "wayland_display",
@@ -141,12 +140,7 @@ def timeout_s() -> float | None:
 
 def uses_tuning() -> bool:
     """``GRIDWISE_TUNING``: whether tuned shapes are used, by default yes; read when a device is first used."""
-    return _one_of("GRIDWISE_TUNING", _FLAGS | {"auto": True}, True)
-
-
-def tunes_itself() -> bool:
-    """``GRIDWISE_TUNING=auto``: whether kernels are tuned before their first use; read when a device is first used."""
-    return _one_of("GRIDWISE_TUNING", dict.fromkeys(_FLAGS, False) | {"auto": True}, False)
+    return _one_of("GRIDWISE_TUNING", _FLAGS, True)
 
 
 def copy_threads() -> int | None:

@@ -1,14 +1,10 @@
-"""Kernels in several shapes, measured in turns: what `gridwise tune` and ``GRIDWISE_TUNING=auto`` are made of."""
+"""Kernels in several shapes, measured in turns: what `gridwise tune` is made of."""
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from itertools import islice
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from math import ceil, isqrt
-from statistics import median
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -38,19 +34,15 @@ from .primitives import (
 )
 from .primitives.base import Primitive
 from .primitives.select import FlatNonzero
-from .runtime.array import Array, asarray, empty
+from .runtime.array import Array, asarray
 from .runtime.bound_call import BoundCall
-from .runtime.context import DeviceContext, context_of, set_auto_tuner
-from .runtime.device import device_key
+from .runtime.context import context_of
 from .runtime.run import bracket
-from .tuning.candidates import candidates
 from .tuning.model import KERNELS, Fields, rows_of
-from .tuning.store import keep_tuning, kept_tuning, shipped
 from .types.capabilities import Capabilities
 from .types.datatype import DATATYPES
-from .warn import warn
 
-__all__ = ["SUBJECTS", "Contest", "Subject", "Turns", "inputs_of", "make_for", "outputs_of", "shape_of", "tune_first"]
+__all__ = ["SUBJECTS", "Contest", "Subject", "Turns", "inputs_of", "make_for", "shape_of"]
 
 
 class Subject(NamedTuple):
@@ -170,18 +162,6 @@ def _items(rng: np.random.Generator, length: int, dtype: np.dtype[Any], *, small
     return rng.integers(0, 1 << 8 * dtype.itemsize, length, dtype=np.dtype(f"u{dtype.itemsize}")).view(dtype)
 
 
-def outputs_of(primitive: Primitive, inputs: Mapping[str, np.ndarray]) -> dict[str, Array]:
-    """Return outputs for inputs, of whatever content."""
-    lengths = {name: items.size for name, items in inputs.items()}
-    found: dict[str, Array] = {}
-    for name, argument in primitive.signature.arguments.items():
-        if argument.is_output:
-            length = primitive.signature.output_length(name, lengths)
-            dtype = primitive.signature.datatype(name) or DATATYPES["u32"]
-            found[name] = empty(max(lengths.values()) if length is None else length, dtype, primitive.device)
-    return found
-
-
 def shape_of(kernel: str, capabilities: Capabilities, n: int) -> tuple[int, int | None, Fields]:
     """Return the model's shape for `n` items, with the lengths that it is for: above so many, up to so many."""
     above = 0
@@ -190,97 +170,6 @@ def shape_of(kernel: str, capabilities: Capabilities, n: int) -> tuple[int, int 
             return above, up_to, fields
         above = up_to
     raise AssertionError("the last row is for any length")
-
-
-# ---- a short tuning before the first use of a kernel
-
-AUTO_S = 5.0
-# What is measured: above so many items, up to so many, at how many.
-_AUTO_RANGES = ((1 << 18, 1 << 22, 1 << 20), (1 << 22, 1 << 25, 1 << 24))
-_AUTO_CANDIDATES, _AUTO_ROUNDS = 6, 7
-# A shape wins if it is faster by this in each of the rounds.
-_AUTO_GAIN = 0.03
-_tuning = threading.Lock()
-_failed: list[str] = []  # one warning per process is enough
-
-
-def tune_first(context: DeviceContext, kind: type) -> None:
-    """Tune the kernels of a kind of primitive for some seconds, if this adapter and driver have not met it before.
-
-    Parameters
-    ----------
-    context : DeviceContext
-    kind : type
-        The primitive's class.
-    """
-    can_run = context.capabilities
-    names = [name for name, each in SUBJECTS.items() if issubclass(kind, each.kind) and each.runs_on(can_run)]
-    tried = context.cached("kernels tuned", set[str])
-    if tried.issuperset(names) or not _tuning.acquire(blocking=False):
-        return  # also the primitives that the tuning makes
-    try:
-        device = context.device
-        key = device_key(device)
-        known = {choice["kernel"] for choice in (kept_tuning(key) or {"choices": []})["choices"]}
-        known |= set(shipped(key["adapter"], key["vendor"]).get("shapes", ()))
-        new = [name for name in names if name not in tried | known]
-        tried.update(names)
-        if not new:
-            return
-        until = time.perf_counter() + AUTO_S
-        choices: list[dict[str, Any]] = []
-        plain = replace(context.capabilities, tuning=None)
-        with context.at_once():
-            for number, name in enumerate(new):
-                end = time.perf_counter() + (until - time.perf_counter()) / (len(new) - number)
-                choices += _briefly_tuned(name, device, plain, end)
-        keep_tuning(key, choices, plain.facts)
-        context.look_up_tuning()
-    except Exception as error:  # whatever it is, the default shapes work
-        if not _failed:
-            _failed.append(kind.__name__)
-            warn(f"GRIDWISE_TUNING=auto: {kind.__name__} was not tuned, and has its default shapes: {error}")
-    finally:
-        _tuning.release()
-
-
-def _briefly_tuned(kernel: str, device: wgpu.GPUDevice, plain: Capabilities, until: float) -> Iterator[dict[str, Any]]:
-    """Yield what was found for ranges of lengths, as `keep_tuning` takes it."""
-    for above, up_to, n in _AUTO_RANGES[: 1 if plain.is_cpu else None]:
-        if 8 * n > plain.limits["max-storage-buffer-binding-size"]:
-            return
-        row_above, row_up_to, default = shape_of(kernel, plain, n)
-        begin = time.perf_counter()
-        contest = Contest(kernel, device, plain, default, n)
-        made_s = time.perf_counter() - begin
-        for fields in islice(candidates(kernel, default), _AUTO_CANDIDATES):
-            if until - time.perf_counter() < 2 * made_s:
-                break
-            contest.add([fields])
-        winner = _winner(contest, until) if len(contest.shapes) > 1 else 0
-        yield {
-            "kernel": kernel, "above": max(above, row_above), "up_to": min(up_to, row_up_to or up_to), "n": n,
-            "winner": dict(contest.shapes[winner]), "changed": winner > 0, "ratio": None,
-            "trials": [{"shape": dict(default), "time_ns": None, "ratio": None, "verdict": "default"}],
-        }  # fmt: skip
-
-
-def _winner(contest: Contest, until: float) -> int:
-    """Return the index of a shape that is faster than the first one in every round, with the same results; else 0."""
-    turns, calls = Turns(contest.device), dict(contest.calls)
-    turns.warm_up(calls, 0.05)
-    slowest = dict.fromkeys(calls, 0.0)  # by the rounds, of the default's time
-    for _ in range(_AUTO_ROUNDS):
-        if time.perf_counter() > until:
-            return 0
-        taken = turns.round(calls)
-        for key, times in taken.items():
-            slowest[key] = max(slowest[key], median(times) / median(taken[0]))
-    best = min(slowest, key=lambda key: slowest[key])
-    if slowest[best] > 1 - _AUTO_GAIN:
-        return 0
-    wanted, found = contest.results(0), contest.results(best)
-    return best if all(np.array_equal(found[name], items) for name, items in wanted.items()) else 0
 
 
 # ---- measuring in turns
@@ -389,8 +278,8 @@ class Contest:
         self.shapes: list[Fields] = [fields]
         self.inputs: dict[str, np.ndarray] = inputs_of(kernel, self.primitives[0], n, seed)
         given = {name: asarray(items, device) for name, items in self.inputs.items()}
-        self._arrays: dict[str, Array] = {**given, **outputs_of(self.primitives[0], self.inputs)}
-        self.calls: dict[int, BoundCall[Any]] = {0: self.primitives[0].bind(**self._arrays)}
+        self.calls: dict[int, BoundCall[Any]] = {0: self.primitives[0].bind(**given)}
+        self._arrays: dict[str, Array] = {**given, **self.calls[0].outputs}
 
     def add(self, shapes: Sequence[Fields]) -> list[int]:
         """Take part with other shapes, compiled side by side; return the indices of those that the device can run."""
@@ -426,6 +315,3 @@ class Contest:
             array.copy_from(np.full(array.size * array.dtype.itemsize, 0xA5, np.uint8).view(array.dtype))
         run = cast(Any, self.primitives[index]).execute(**self._arrays)
         return {name: cast(Array, array).to_numpy() for name, array in run.outputs.items()}
-
-
-set_auto_tuner(tune_first)

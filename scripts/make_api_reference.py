@@ -60,7 +60,7 @@ AREAS = {
     "TimingOverheads TimingOverhead StampCost Event synchronize profile Profile "
     "KeyAverages KeyAverage",
     "Measuring": "benchmarked Benchmark measure SamplingProtocol Measurement Mismatch benchmark BenchmarkResult "
-    "compare_kernels KernelComparison measure_energy EnergyResult EnergyWindow compare_energy EnergyComparison "
+    "compare_kernels KernelComparison EnergyResult EnergyWindow "
     "read_results write_results to_dataframe",
     "Plans": "Plan Work Layout Operand Argument SameAs Product UpTo Signature",
     "Errors": "GridwiseError ArgumentError DatatypeError CallError BoundsError AxisError LengthError OverlapError "
@@ -122,9 +122,8 @@ COMPANIONS = {
     "TimingOverhead": "timing_overhead",
     "TimingOverheads": "timing_overhead",
     "KeyAverage": "KeyAverages",
-    "EnergyResult": "measure_energy",
-    "EnergyWindow": "measure_energy",
-    "EnergyComparison": "compare_energy",
+    "EnergyResult": "Measurement",
+    "EnergyWindow": "Measurement",
     "Benchmark": "benchmarked",
     "BenchmarkResult": "benchmark",
     "KernelComparison": "compare_kernels",

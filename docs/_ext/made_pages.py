@@ -8,7 +8,7 @@
 | contribute/contributing.md, changelog.md, security.md | pages in the folder above docs/ (repository_pages.py) |
 | start/made/ | the beginning of README.md (repository_pages.py) |
 | benchmarks/against-peers.md, benchmarks/made/ | the results files (benchmark_pages.py) |
-| contribute/made/ | the results files of `gridwise timers`, `gridwise reproduce`, and benchmarks/gates_audit.py |
+| contribute/made/ | the results files of `gridwise reproduce`, and benchmarks/gates_audit.py |
 | _static/made-keywords.js | the comments `keywords` of pages, for the search (questions.js) |
 | assets/made/ | pictures: the import graph (import_graph.py), the results (benchmark_pages.py) |
 """
@@ -31,7 +31,6 @@ import short_docstrings
 from sphinx.application import Sphinx
 
 import gridwise_py as gw
-from gridwise_py.bench.report.timers import timers_markdown
 from gridwise_py.bench.reproduce.table import claims_markdown
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -63,7 +62,6 @@ def make(_app: Sphinx) -> None:
     files[DOCS / "reference" / "made" / "numpy-missing.txt"] = make_api_reference.missing_names()
     files |= benchmark_pages.write(DOCS / "benchmarks", DOCS / "assets" / "made")
     tables = {
-        "timers-h200": (timers_markdown, "h200/timers.json"),
         "claims-h100": (claims_markdown, "h100/claims.json"),
         "gates": (gates_audit.summary, "gates_audit.json"),
     }

@@ -20,7 +20,6 @@ from .report import report
 from .reproduce import reproduce
 from .roofline import roofline
 from .schema import schema
-from .timers import timers
 from .trace import trace
 from .tune import tune
 from .worker import worker
@@ -48,7 +47,6 @@ main.add_command(report)
 main.add_command(reproduce)
 main.add_command(roofline)
 main.add_command(schema)
-main.add_command(timers)
 main.add_command(trace)
 main.add_command(tune)
 main.add_command(worker)

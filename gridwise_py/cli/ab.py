@@ -26,7 +26,6 @@ from .options import (
     tool_options,
 )
 from .output import (
-    cannot_write,
     check_new,
     check_output,
     check_tables,
@@ -34,6 +33,7 @@ from .output import (
     showing_progress,
     stdout_of,
     table_console,
+    write_document,
     write_tables,
 )
 
@@ -148,7 +148,6 @@ def ab(ctx: click.Context, /, old: str, new: str, cases: tuple[str, ...], **opti
     """
     from ..bench.ab.judged import judge
     from ..bench.ab.table import JudgedTable
-    from ..storage.json_files import write_json
 
     threshold, json_path = options["threshold"], options["json_path"]
     gate = threshold if options["gate"] is None else options["gate"]
@@ -166,11 +165,7 @@ def ab(ctx: click.Context, /, old: str, new: str, cases: tuple[str, ...], **opti
     table_console(120, on_stdout).print(JudgedTable(judged))
     write_tables(options, JudgedTable(judged).to_table)
     if json_path is not None:
-        try:
-            write_json(json_path, judged.to_json())
-        except OSError as error:
-            sys.exit(cannot_write("--json", json_path, error))
-        note(f"wrote {json_path}")
+        write_document(json_path, judged.to_json())
     if isinstance(measured.stopped, KeyboardInterrupt):
         raise measured.stopped  # its message and its exit code
     if measured.stopped is not None:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
 from .options import JsonFile, Seconds, adapter_option, nearest
 from .output import (
     LINE_EVERY_S,
-    cannot_write,
     check_new,
     check_output,
     keep_others_from,
     note,
     showing_progress,
     table_console,
+    write_document,
 )
 
 __all__ = ["reproduce"]
@@ -45,16 +45,15 @@ __all__ = ["reproduce"]
 )
 @click.option("--overwrite", is_flag=True, help="Replace the --json file if it exists.")
 def reproduce(
-    names: tuple[str, ...], adapter: str | None, listing: bool, repeats: int, cold_repeats: int, processes: int,
-    warmup_s: float, idle_s: float, scale: float, json_path: Path | None, plot_path: Path | None,
-    overwrite: bool,
+    names: tuple[str, ...], adapter: str | None, listing: bool, json_path: Path | None, plot_path: Path | None,
+    overwrite: bool, **of_lab: Any,
 ) -> None:  # fmt: skip
     """Try what others have claimed about timing on GPUs: each claim gets a verdict on this machine.
 
     Each experiment prints the claim, its source, what was measured here, and whether the claim holds here, does not, or
     cannot be shown here. Without names all experiments run, which takes about half a minute. The exit code is 0
-    whatever the verdicts are. docs/concepts/claims.md explains the experiments; `gridwise timers` takes more samples of
-    the first ones, and draws them. After Ctrl-C, what was shown before is printed and written.
+    whatever the verdicts are. docs/concepts/claims.md explains the experiments. After Ctrl-C, what was shown before is
+    printed and written.
     """
     from .. import request_device
     from ..bench.report.picture import check_picture
@@ -64,7 +63,6 @@ def reproduce(
     from ..bench.reproduce.run import reproduce as run
     from ..bench.reproduce.table import claims, outcomes
     from ..bench.results.writer import check_results_path
-    from ..storage.json_files import write_json
 
     for name in names:
         if name not in EXPERIMENTS:
@@ -84,10 +82,7 @@ def reproduce(
         keep_others_from(json_path, "--json")
         check_new(json_path, "--json", overwrite=overwrite)
         check_results_path(json_path)
-    lab = Lab(
-        request_device(adapter), repeats=repeats, cold_repeats=cold_repeats, scale=scale, warmup_s=warmup_s,
-        idle_s=idle_s, processes=processes, adapter=adapter,
-    )  # fmt: skip
+    lab = Lab(request_device(adapter), adapter=adapter, **of_lab)
     with showing_progress(LINE_EVERY_S, LINE_EVERY_S) as progress:
         document = run(lab, chosen, progress)
     for line in outcomes(document, console.width):
@@ -96,10 +91,6 @@ def reproduce(
         plot_claims(document, plot_path)
         note(f"wrote {plot_path}")
     if json_path is not None:
-        try:
-            write_json(json_path, document)
-            note(f"wrote {json_path}")
-        except OSError as error:
-            sys.exit(cannot_write("--json", json_path, error))
+        write_document(json_path, document)
     if not document["complete"]:
         raise KeyboardInterrupt  # its message and its exit code

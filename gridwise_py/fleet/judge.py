@@ -21,12 +21,10 @@ from numpy.typing import NDArray
 
 from .model import Fleet, Group, GroupCase, Member, Status, Verdict
 
-__all__ = ["CAUSES", "LEAST_PEERS", "judge"]
+__all__ = ["LEAST_PEERS", "judge"]
 
 #: With fewer devices of a group, one that differs may as well be the only healthy one.
 LEAST_PEERS = 5
-#: The first word of `Member.because`.
-CAUSES = ("clock", "memory", "host", "shared", "unknown")
 
 _LIMIT = 3.5
 _LEAST_SPREAD = 0.002
@@ -133,7 +131,7 @@ def _judge_group(
         canary_ns=_median([member.canary_ns for member in members]),
         cases=tuple(_group_case(fleet, case, logs[:, place], own, place) for case, place in column.items()),
     )  # fmt: skip
-    return group, _because_of_neighbours(judged, fleet, gate)
+    return group, _because_of_neighbours(judged, gate)
 
 
 def _norm(logs: Table) -> _Norm:
@@ -291,7 +289,7 @@ def _because(member: Member, row: _Row, kinds: Sequence[str], canary: float | No
     return ["unknown"]
 
 
-def _because_of_neighbours(members: Sequence[Member], fleet: Fleet, gate: float) -> list[Member]:
+def _because_of_neighbours(members: Sequence[Member], gate: float) -> list[Member]:
     """Replace the cause of devices that are slow only while others of their host are at work."""
     found: list[Member] = []
     for member in members:

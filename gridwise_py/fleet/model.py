@@ -147,7 +147,8 @@ class Member(Record):
         How many were judged.
     cases_slow, cases_wrong : int
     because : tuple of str
-        What the measurements say about the cause; the first is a word of ``CAUSES``.
+        What the measurements say about the cause; the first is ``clock``, ``memory``, ``host``, ``shared`` or
+        ``unknown``.
     """
 
     id: _Text300

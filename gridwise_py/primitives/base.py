@@ -141,8 +141,6 @@ class Primitive(OfOneDevice, ABC):
                     f"{type(self).__name__}: device is None; give gw.default_device() or gw.request_device() (or, for "
                     f"planning only, capabilities=)"
                 )
-            if self._context.tunes_itself:
-                self._context.tune_first(type(self))
             capabilities = self._context.capabilities
         self._device = device
         self._capabilities: Capabilities = capabilities

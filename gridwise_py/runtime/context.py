@@ -7,7 +7,6 @@ device works like ours, and all of it goes when the device goes.
 from __future__ import annotations
 
 import contextlib
-import importlib
 import threading
 import weakref
 from collections.abc import Callable, Generator, Hashable
@@ -36,7 +35,7 @@ from .observer import Observer
 from .transfers import Transfers
 
 __all__ = [
-    "DeviceContext", "capabilities", "check_device", "context_of", "empty_cache", "memory_stats", "set_auto_tuner",
+    "DeviceContext", "capabilities", "check_device", "context_of", "empty_cache", "memory_stats",
     "timing_helper",
 ]  # fmt: skip
 
@@ -67,8 +66,6 @@ class DeviceContext:
         self.transfers: Transfers = Transfers(self.memory)
         state_of(device).end.afterwards.append(self.memory.close)
         self.observer: Observer | None = None  # while one is open
-        #: Whether kernels are tuned before their first use.
-        self.tunes_itself: bool = settings.tunes_itself()
         #: As `DeviceState.recorders`.
         self.recorders: dict[int, weakref.ref[Any]] = state_of(device).recorders
         #: Events that submitted themselves are numbered afterwards; up to which number the GPU has come by, so that
@@ -125,19 +122,6 @@ class DeviceContext:
                 return measure_capabilities(self.device, self.timing_helper if self.has_timestamps else None)
 
         return self.cached("capabilities", measure)
-
-    def tune_first(self, kind: type) -> None:
-        """Tune the kernels of a kind of primitive, unless they are known or this is no time for it.
-
-        Not while calls are recorded or timed: then a later primitive of the kind finds the time.
-        """
-        helper = self.known("timing helper")
-        busy = self.recorder() is not None or self.observer is not None or (helper and helper.pairs_in_use)
-        if not busy:
-            # It stands above this module, and is loaded for those who ask for it.
-            importlib.import_module("..tuner", __package__)
-            for tune in _tuners:
-                tune(self, kind)
 
     def look_up_tuning(self) -> None:
         """Let primitives that are made from now on use what is known of the device by now: shapes and facts."""
@@ -234,14 +218,6 @@ class DeviceContext:
             observer.span("upload", "transfer", bytes=items.nbytes) if observer else contextlib.nullcontext(),
         ):
             self.transfers.upload(self.device, buffer, offset_bytes, items, observer)
-
-
-_tuners: list[Callable[[DeviceContext, type], None]] = []
-
-
-def set_auto_tuner(tune: Callable[[DeviceContext, type], None]) -> None:
-    """Say how kernels are tuned before their first use."""
-    _tuners[:] = [tune]
 
 
 def _make_room(reference: weakref.ref[DeviceContext]) -> None:

@@ -39,7 +39,6 @@ __all__ = [
     "AdapterDescription",
     "EngineDescription",
     "default_device",
-    "default_device_if_made",
     "device_key",
     "engine_description",
     "expect_software",
@@ -344,11 +343,6 @@ def default_device() -> wgpu.GPUDevice:
         if not _default or is_lost(_default[0]):
             _default[:] = [request_device()]
         return _default[0]
-
-
-def default_device_if_made() -> wgpu.GPUDevice | None:
-    """Return the default device; None where nobody has asked for it yet."""
-    return _default[0] if _default else None
 
 
 @dataclass(frozen=True)

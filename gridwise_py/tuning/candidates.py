@@ -26,7 +26,7 @@ _LEFT = 0.6
 
 def candidates(kernel: str, fields: Fields) -> Iterator[Fields]:
     """Yield shapes of a kernel that differ from one in a field or two, the nearest first."""
-    others = {name: _values(kernel, name, fields) for name in KERNELS[kernel].fields}
+    others = {name: _values(name, fields) for name in KERNELS[kernel].fields}
     changes = [(name, value) for name, values in others.items() for value in values]
     found: list[tuple[float, Fields]] = []
     for name, value in changes:
@@ -40,7 +40,7 @@ def candidates(kernel: str, fields: Fields) -> Iterator[Fields]:
         yield changed
 
 
-def _values(kernel: str, name: str, fields: Fields) -> list[int]:
+def _values(name: str, fields: Fields) -> list[int]:
     value = fields[name]
     if name == "ahead":  # of few items no tile is counted ahead
         return [each for each in _AHEAD if value and each != value]

@@ -26,7 +26,7 @@ from gridwise_py.bench.report.table import results_export, results_table
 from gridwise_py.bench.results.reader import read_results
 from gridwise_py.bench.results.rounds import pooled
 from gridwise_py.bench.sampling import energy as energy_module
-from gridwise_py.bench.sampling.energy import Meter, in_turns, window_of
+from gridwise_py.bench.sampling.energy import Meter, energy_in_windows, window_of
 from gridwise_py.bench.stats.energy import EnergyResult, EnergyWindow, energy_of, judged, pooled_energy
 from gridwise_py.bench.sweep.runner import Request, _in_numbers, run_jobs
 from gridwise_py.bench.sweep.suite import Job, in_rounds
@@ -71,14 +71,14 @@ class Board:
 
         return run
 
-    def measure(self, runs, rounds=5, window_s=2.0, **options):
-        return in_turns(runs, self.meter, window_s, rounds, lambda: self.degrees, **options)
+    def measure(self, run, windows=5, window_s=2.0):
+        return energy_in_windows(run, self.meter, window_s, windows, lambda: self.degrees)
 
 
 @pytest.mark.parametrize("kind", ["counter", "power"])
 def test_joules_of_a_call_are_power_by_time_by_calls(kind):
     board = Board(kind)
-    found = board.measure({"k": board.work(7, 300.0)})["k"]
+    found = board.measure(board.work(7, 300.0))
     assert found.joules == pytest.approx(300.0 * 0.01 / 7, rel=0.006)  # a window ends within 10 ms of a step
     assert found.low_j <= found.joules <= found.high_j
     assert found.power_w == pytest.approx(300.0, rel=0.006)
@@ -95,39 +95,28 @@ def test_what_runs_before_a_window_is_not_in_it():
         board.spend(seconds, 10_000.0)
         window = window_of(board.meter, board.work(1, 100.0), 1.0, lambda: None)
         assert window.energy_j / window.calls == pytest.approx(1.0, rel=0.02)
-    both = board.measure({"hot": board.work(1, 700.0), "cool": board.work(1, 100.0)}, window_s=1.0)
-    assert both["cool"].joules == pytest.approx(1.0, rel=0.02)
-    assert both["hot"].joules == pytest.approx(7.0, rel=0.02)
 
 
 def test_ten_percent_are_told_apart_and_equal_ones_are_not():
-    """While the power rises by 0.2 % a second, which is more than the difference over the whole of it."""
     board = Board()
-    noisy = {"noise": 0.03, "drift": 0.002}
-    runs = {"old": board.work(10, 300.0, **noisy), "new": board.work(10, 330.0, **noisy)}
-    runs["same"] = board.work(10, 300.0, **noisy)
-    found = board.measure(runs, rounds=6)
-    assert found["old"].windows[-1].power_w > 1.05 * found["old"].windows[0].power_w
-    more, same = judged(found["old"], found["new"], 0.02), judged(found["old"], found["same"], 0.02)
-    assert (more.verdict, same.verdict) == ("more", "same")
+    old, new, same = (board.measure(board.work(10, watts, noise=0.03), 6) for watts in (300.0, 330.0, 300.0))
+    more, equal = judged(old, new, 0.02), judged(old, same, 0.02)
+    assert (more.verdict, equal.verdict) == ("more", "same")
     assert more.low <= 1.1 <= more.high
-    assert judged(found["new"], found["old"], 0.02).verdict == "less"
-    assert judged(found["old"], found["same"], 1e-6).verdict == "ambiguous"
+    assert judged(new, old, 0.02).verdict == "less"
+    assert judged(old, same, 1e-6).verdict == "ambiguous"
 
 
 def test_below_the_resolution_there_is_no_number_but_a_reason():
     board = Board()
-    short = board.measure({"k": board.work(7, 300.0)}, window_s=0.05)["k"]
-    single = board.measure({"k": board.work(1, 300.0, seconds=1e-4)}, rounds=1, once=True)["k"]
-    for found in (short, single):
-        assert (found.joules, found.low_j, found.high_j, found.power_w) == (None, None, None, None)
-        assert "below the sensor's resolution: an invented sensor stepped" in found.reason
-        assert "needs 10 (its step is about 100 ms)" in found.reason
-        assert found.windows
-        assert judged(found, found, 0.02) is None
-    assert "stepped 0 times in a window of 100 µs" in single.reason
-    assert "not measured: below" in repr(single)
-    long = board.measure({"k": board.work(3, 300.0, seconds=5.0)}, rounds=2, once=True)["k"]
+    found = board.measure(board.work(7, 300.0), window_s=0.05)
+    assert (found.joules, found.low_j, found.high_j, found.power_w) == (None, None, None, None)
+    assert "below the sensor's resolution: an invented sensor stepped" in found.reason
+    assert "needs 10 (its step is about 100 ms)" in found.reason
+    assert found.windows
+    assert judged(found, found, 0.02) is None
+    assert "not measured: below" in repr(found)
+    long = board.measure(board.work(3, 300.0, seconds=5.0), 2)
     assert long.joules == pytest.approx(500.0, rel=0.03)
     assert long.low_j is None  # two windows have no interval
     assert len(long.windows) == 2
@@ -137,7 +126,7 @@ def test_a_sensor_that_stands_still_fails_or_begins_anew():
     board = Board()
     board.sensor = EnergySensor("still", "counter", lambda: 5.0, STEP_S)
     board.meter = Meter(board.sensor, lambda: board.now)
-    assert "still stepped 0 times" in board.measure({"k": board.work(1, 300.0)})["k"].reason
+    assert "still stepped 0 times" in board.measure(board.work(1, 300.0)).reason
     for value in (None, 1.0):
         board = Board()
         run, count = board.work(1, 300.0), 0
@@ -150,7 +139,7 @@ def test_a_sensor_that_stands_still_fails_or_begins_anew():
                 board.seen = board.joules = value or 0.0
             return run()
 
-        found = board.measure({"k": breaks})["k"]
+        found = board.measure(breaks)
         assert found.joules is None
         assert "did not answer in every window, or began anew" in found.reason
 
@@ -163,13 +152,13 @@ def test_the_temperature_is_noted_and_its_drift_is_a_warning():
         board.degrees += 0.01
         return run()
 
-    found = board.measure({"k": warms})["k"]
+    found = board.measure(warms)
     temperatures = [window.temperature_c for window in found.windows]
     assert temperatures == sorted(temperatures)
     assert "°C after the first window" in found.warnings[0]
     assert "doubtful" in repr(found)
     board.degrees = None
-    assert board.measure({"k": run})["k"].warnings == ()
+    assert board.measure(run).warnings == ()
 
 
 def test_a_window_in_which_the_sensor_falls_silent_ends_with_its_last_step():
@@ -231,73 +220,32 @@ def sensed(device, monkeypatch):
 
 def test_calls_of_every_kind(sensed):
     x = gw.asarray(np.arange(1000, dtype=np.uint32), sensed)
-    scan, calls = gw.Scan(sensed), []
+    scan, protocol = gw.Scan(sensed), _with_energy()
     with gw.capture(sensed) as sequence:
         gw.cumsum(x)
-
-    def own():
-        calls.append(None)
-        return scan.execute(input=x, output=out)
-
-    out = gw.empty_like(x)
-    in_place = gw.Scan(sensed, strategy="reduce_then_scan").bind(input=out, output=out)
-    options = {"window_s": 0.02, "windows": 3}
-    for work, arrays in ((scan, {"input": x}), (scan.bind(input=x), {}), (sequence, {}), (own, {}), (in_place, {})):
-        found = gw.measure_energy(work, **options, **arrays)
-        assert found.reason is None, found
-        assert found.name in ("Scan", "Sequence", "own")
+    for work, more in ((scan, {"input": x}), (sequence, {}), (lambda: gw.cumsum(x), {"device": sensed})):
+        found = gw.measure(work, protocol=protocol, **more).energy
+        assert (found.reason, len(found.windows)) == (None, 3)
         assert found.power_w > 0
         assert found.joules == pytest.approx(np.mean([w.energy_j / w.calls for w in found.windows]))
-    assert len(calls) > 3
-    del calls[:]
-    gw.measure_energy(own, device=sensed, calls=2, windows=1)
-    assert len(calls) == 2, "work that cannot be repeated runs just so often"
-    assert gw.measure_energy(scan, **options, input=np.arange(8, dtype=np.uint32)).reason is None
     np.testing.assert_array_equal(scan.execute(input=x).output.to_numpy(), np.cumsum(np.arange(1000)))
-    both = gw.compare_energy({"a": scan.bind(input=x), "b": gw.Reduce(sensed)}, window_s=0.02, rounds=3, input=x)
-    assert set(both.results) == {"a", "b"}
-    assert both.verdicts["b"] in ("less", "more", "same", "ambiguous")
-    assert "the baseline" in repr(both)
 
 
 def test_without_a_sensor_there_is_a_reason(device, monkeypatch):
     x = gw.asarray(np.arange(10, dtype=np.uint32), device)
-    copy = gw.Copy(device).bind(input=x)
     monkeypatch.setattr(energy_module, "gpu_of", lambda _: None)
-    found = gw.measure_energy(copy)
+    found = gw.measure(gw.Copy(device), input=x, protocol=_with_energy()).energy
     assert (found.joules, found.sensor) == (None, None)
     assert found.reason.startswith("no sensor: ")
-    both = gw.compare_energy({"a": copy, "b": copy})
-    assert (both.verdicts, both.ratios) == ({"b": None}, {"b": None})
-    assert "not judged" in repr(both)
     gpu = types.SimpleNamespace(adapter=types.SimpleNamespace(info={"device": "X1", "adapter_type": "DiscreteGPU"}))
     assert "X1 tells neither energy nor power" in energy_module._no_sensor(gpu, known=True)
     assert "extra nvidia" in energy_module._no_sensor(gpu, known=False)
 
 
-def test_bad_input_is_one_line_with_the_remedy(device):
-    x = gw.asarray(np.arange(10, dtype=np.uint32), device)
-    copy = gw.Copy(device).bind(input=x)
-    for call, error, words in (
-        (lambda: gw.measure_energy(copy, window_s=0), gw.ArgumentError, "window_s is 0"),
-        (lambda: gw.measure_energy(copy, window_s=True), gw.ArgumentError, "window_s is True"),
-        (lambda: gw.measure_energy(copy, windows=0), gw.ArgumentError, "windows"),
-        (lambda: gw.measure_energy(copy, calls=0), gw.ArgumentError, "calls"),
-        (
-            lambda: gw.measure_energy(gw.Copy(device), input=x, n_items=1),
-            gw.ArgumentError,
-            "n_items= is an argument",
-        ),
-        (lambda: gw.measure_energy(copy, input=x), gw.ArgumentError, "have none"),
-        (lambda: gw.measure_energy(5), gw.DatatypeError, "int, but must be a primitive"),
-        (lambda: gw.measure_energy(lambda: 5), gw.ArgumentError, "nothing to wait for"),
-        (lambda: gw.compare_energy({"a": copy}), gw.ArgumentError, "at least two"),
-        (lambda: gw.compare_energy({"a": copy, "b": copy}, baseline="c"), gw.ArgumentError, "'c' is none of a, b"),
-        (lambda: gw.compare_energy({"a": copy, "b": copy}, rounds=2), gw.ArgumentError, "rounds"),
-        (lambda: gw.compare_energy({"a": copy, "b": copy}, threshold=2), gw.ArgumentError, "threshold is 2"),
-    ):
-        with pytest.raises(error, match=words):
-            call()
+def _with_energy(**options):
+    return gw.SamplingProtocol(
+        samples=3, warmup_s=0, max_warmup_s=0.01, energy_windows=3, energy_window_s=0.02, check_unit=False, **options
+    )
 
 
 # ---- a column of results
@@ -313,10 +261,7 @@ def _file(joules, windows=6, **fields):
 
 
 def test_a_run_with_energy_has_a_column_of_it_everywhere(sensed, tmp_path):
-    protocol = gw.SamplingProtocol(
-        samples=3, warmup_s=0, max_warmup_s=0.01, batch_trials=2, energy_windows=3, energy_window_s=0.02,
-        check_unit=False,
-    )  # fmt: skip
+    protocol = _with_energy(batch_trials=2)
     jobs = [Job(Case.build(name, 1000, "u32", op), Mode(mode), k) for k, (name, op, mode) in enumerate(
         [("copy", None, "batch"), ("scan", "add", "hot"), ("scan", "add", "cold")]
     )]  # fmt: skip
@@ -343,14 +288,6 @@ def test_a_run_with_energy_has_a_column_of_it_everywhere(sensed, tmp_path):
     at = [column["title"] for column in table["columns"]].index("energy")
     assert table["columns"][at]["kind"] == "number"
     assert table["rows"][0][at]["sort"] == first.joules
-
-
-def test_what_a_function_submits_by_itself_has_energy_too(sensed):
-    x = gw.asarray(np.arange(1000, dtype=np.uint32), sensed)
-    protocol = gw.SamplingProtocol(samples=3, warmup_s=0, max_warmup_s=0.01, energy_windows=3, energy_window_s=0.02)
-    found = gw.measure(lambda: gw.cumsum(x), protocol=protocol, device=sensed)
-    assert found.energy.joules > 0
-    assert len(found.energy.windows) == 3
 
 
 def test_a_run_without_energy_has_no_column_of_it():

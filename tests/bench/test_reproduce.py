@@ -1,16 +1,24 @@
-"""`gridwise reproduce`: verdicts on invented readings, where a claim is true, or false, or open; one real run."""
+"""`gridwise reproduce`: verdicts on invented readings, where a claim is true, or false, or open; one real run.
 
+And each timer reads the clock it says, at the moments it says.
+"""
+
+import importlib
 import json
+import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
 import gridwise_py as gw
+from gridwise_py.bench.reproduce import timers
 from gridwise_py.bench.reproduce.experiments import quantised
-from gridwise_py.bench.reproduce.lab import Lab, _answer
+from gridwise_py.bench.reproduce.lab import Lab
 from gridwise_py.bench.reproduce.model import EXPERIMENTS, Experiment, Facts, Outcome, Reading, Verdict, apart
 from gridwise_py.bench.reproduce.run import reproduce
+from gridwise_py.bench.reproduce.timers import TIMERS, TimedJob
 from gridwise_py.cli import main
 
 HOLDS, DOES_NOT, CANNOT = Verdict.HOLDS, Verdict.DOES_NOT, Verdict.CANNOT
@@ -38,8 +46,8 @@ def _pair(large, small):
 THREE_CLOCKS = {"events": _near(328.0), "perf_counter": _near(324.0), "time": _near(327.0)}
 CASES = {
     "enqueue": [
-        ({"submission": _near(160.0), "GPU": _near(434.0), "wall with a wait": _near(404.0)}, HOLDS),
-        ({"submission": _near(500.0), "GPU": _near(434.0), "wall with a wait": _near(600.0)}, DOES_NOT),
+        ({"submit only": _near(160.0), "GPU timestamps": _near(434.0), "perf_counter + wait": _near(404.0)}, HOLDS),
+        ({"submit only": _near(500.0), "GPU timestamps": _near(434.0), "perf_counter + wait": _near(600.0)}, DOES_NOT),
     ],
     "gemm": [
         ({"GEMM: wall": _near(1050.0), "GEMM: GPU": _near(1000.0),
@@ -143,10 +151,8 @@ def test_a_process_that_fails_says_why(lab, require):
     lab.adapter = "no such adapter"
     found = reproduce(lab, [EXPERIMENTS["processes"]])["experiments"][0]
     assert found["verdict"] == CANNOT
-    assert "a process that measures ended with 1: " in found["reason"]
+    assert "the child process did not start: " in found["reason"]
     assert "no such adapter" in found["reason"]
-    assert _answer('hello\n{"times_ns": [1]}\n') == {"times_ns": [1]}
-    assert [_answer(printed) for printed in ("a driver's line", "", "3")] == [{}] * 3
 
 
 @pytest.mark.gpu
@@ -202,3 +208,57 @@ def test_the_command_lists_and_refuses(tmp_path):
     kept = CliRunner().invoke(main, ["reproduce", "trials", "--json", str(tmp_path / "old.json")])
     assert kept.exit_code == 2
     assert "exists already" in kept.output
+
+
+# ---- timers
+
+CLOCKS = {
+    "submit only": ("perf_counter", False),
+    "GPU timestamps": (None, True),
+    "perf_counter + wait": ("perf_counter", True),
+    "time.time + wait": ("time", True),
+    "process_time + wait": ("process_time", True),
+}
+
+
+def test_each_timer_has_the_clock_of_its_name():
+    assert {timer.name: (timer.clock, timer.waits) for timer in TIMERS} == CLOCKS
+
+
+@pytest.mark.parametrize("transfers", [False, True])
+@pytest.mark.parametrize("timer", TIMERS, ids=lambda t: t.name)
+def test_each_timer_reads_its_own_clock_around_the_right_part(device, require, monkeypatch, timer, transfers):
+    """A log of what happens, instead of times."""
+    require("timestamp-query", "timestamp-query-inside-encoders")
+    made = TimedJob(device, 1000, transfers=transfers)
+    log = []
+    clocks = {
+        f"{clock}_ns": lambda clock=clock: (log.append(clock), getattr(time, f"{clock}_ns")())[1]
+        for clock in ("perf_counter", "time", "process_time")
+    }
+    # Not in `time` itself: execute(), and the thread that waits for the queue, read a clock for themselves.
+    monkeypatch.setattr(timers, "time", SimpleNamespace(**clocks))
+    synchronize, submit = timers.synchronize, made.device.queue.submit
+    monkeypatch.setattr(timers, "synchronize", lambda device: (log.append("wait"), synchronize(device))[1])
+    monkeypatch.setattr(made.device.queue, "submit", lambda c: (log.append("submit"), submit(c))[1], raising=False)
+    to_numpy = gw.Array.to_numpy
+    monkeypatch.setattr(gw.Array, "to_numpy", lambda self: (log.append("wait"), to_numpy(self))[1])
+    assert made.sample_ns(timer) >= 0
+    assert "submit" not in log[: log.index("wait")], "the queue is idle before"
+    assert {"perf_counter", "time", "process_time"} & set(log) == ({timer.clock} if timer.clock else set())
+    if timer.clock is None:
+        return
+    begin, end = (i for i, word in enumerate(log) if word == timer.clock)
+    inside = log[begin + 1 : end]
+    assert "submit" in inside
+    assert ("wait" in inside) == timer.waits
+
+
+def test_in_a_pipe_there_is_a_line_now_and_then(monkeypatch, capsys):
+    output = importlib.import_module("gridwise_py.cli.output")
+    now_s = iter([0.0, 3.0, 10.0, 12.0, 19.9, 20.0, 21.0])
+    monkeypatch.setattr(output.time, "monotonic", lambda: next(now_s))
+    with output.showing_progress(10.0, 10.0) as say:
+        for step in "abcdef":
+            say(step)
+    assert capsys.readouterr().err.splitlines() == ["b", "e"]

@@ -53,7 +53,7 @@ def good(tmp_path):
 def test_the_schema_is_one():
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
     assert SCHEMA["properties"]["schema"]["enum"] == [model.SCHEMA]
-    assert SCHEMA["properties"]["schema_version"]["enum"] == [2, model.SCHEMA_VERSION]
+    assert SCHEMA["properties"]["schema_version"]["enum"] == [model.SCHEMA_VERSION]
 
 
 def test_every_kind_of_result_is_as_the_schema_says(tmp_path):
@@ -192,7 +192,7 @@ NO_RESULTS = [
     (b'{"schema": "gridwise.bench", "schema_version": true}', ["$.schema_version"]),
     (b'{"schema": "gridwise.bench", "schema_version": 4}', ["$.schema_version", "4 is newer than 3", "update"]),
     (b'{"schema": "gridwise.bench", "schema_version": 1}', ["$.schema_version", "an earlier gridwise_py"]),
-    (b'{"schema": "gridwise.bench", "schema_version": 2}', ["$", "required"]),
+    (b'{"schema": "gridwise.bench", "schema_version": 3}', ["$", "required"]),
     (b"\xff\xfe", ["byte 0", "UTF-8"]),
     (b"[" * 100_000, ["nested"]),
     (
@@ -206,7 +206,7 @@ NO_RESULTS = [
     (b"1" * 5000, ["number"]),
     (
         json.dumps(FIRST_VERSION).encode(),
-        ["$.schema_version: 1 is older than 2", "gridwise_py 0.1.0 (2026-11-21T01:33:29+00:00)", "measure again"],
+        ["$.schema_version: 1 is older than 3", "gridwise_py 0.1.0 (2026-11-21T01:33:29+00:00)", "measure again"],
     ),
 ]
 

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -52,13 +51,6 @@ def test_what_too_few_samples_cannot_show_is_none():
         assert s.text() == {1: "7 ns (1 sample)", 2: "7 ns (2 samples)", 5: "7 ns (5 samples)"}.get(
             count, "7 ns ±<0.1 %"
         )
-
-
-def test_an_interval_of_few_samples_in_an_old_file_does_not_count():
-    s = replace(summarize([1.0, 3.0]), ci_low_ns=1.0, ci_high_ns=3.0)
-    assert s.interval_ns is None
-    assert s.uncertainty(64.0) is None
-    assert s.text() == "2 ns (2 samples)"
 
 
 def test_intervals_of_few_samples_cover():

@@ -23,12 +23,10 @@ from gridwise_py.bench.cases.names import case_name
 from gridwise_py.bench.report.roofline import ceilings_text, roofline_table
 from gridwise_py.bench.report.table import results_table
 from gridwise_py.bench.report.text_table import TextTable
-from gridwise_py.bench.report.timers import timers_table
 from gridwise_py.bench.results.model import CalibrationData
 from gridwise_py.bench.results.rounds import pooled
 from gridwise_py.bench.results.shares import copy_shares, peak_problem
 from gridwise_py.bench.sweep.suite import Job
-from gridwise_py.bench.sweep.timers import TIMERS
 from gridwise_py.bench.sweep.tune import Check
 from gridwise_py.cli import main
 from gridwise_py.cli.output import showing_progress
@@ -70,17 +68,6 @@ def _documents():
     return made
 
 
-def _timers_document():
-    def row(timer):
-        found = {"samples_ns": [4.39e6, 1.2e7], "summary": {"median_ns": 8.1e6}}
-        return {"timer": timer.name, "what": timer.what, "cold": found, "warm": found}
-
-    return {
-        "device": DEVICE, "context": {"time": "2026-01-02T03:04:05", "versions": {"gridwise_py": "0.1.0"}}, "peers": {},
-        "workloads": [{"name": "vector add", "n": 10_000_000, "timers": [row(timer) for timer in TIMERS]}],
-    }  # fmt: skip
-
-
 def _bench():
     return results_table(loaded(_documents())), ["scan", "add", "2^24", "1,000,003", "15.9", "ms", "entropy_0.544"]
 
@@ -92,12 +79,8 @@ def _roofline():
     return roofline_table(made, ceilings, points(made, ceilings)), must
 
 
-def _timers():
-    return timers_table(_timers_document()), ["submit", "process_time", "10,000,000", "8.10", "hand"]
-
-
 def test_a_table_is_whole_at_every_width():
-    for make in [_bench, _roofline, _timers]:
+    for make in [_bench, _roofline]:
         for width in WIDTHS:
             table, must = make()
             _check_whole(_text(table, width), _text(table), width, must)

@@ -208,7 +208,7 @@ BAD_INPUT = [
         ["bench", "copy", "--sampling-s", "2 s"],
         "'2 s' is not a number of seconds; write one without a unit: 2",
     ),
-    (["timers", "--idle-s", "long"], "'long' is not a number of seconds; write one such as 0.5"),
+    (["reproduce", "--idle-s", "long"], "'long' is not a number of seconds; write one such as 0.5"),
     (["ab", ".", ".", "--turn-s", "11"], "11.0 is not in the range 0.001<=x<=10"),
     (["bench", "copy", "--budget", "5 parsecs"], "'5 parsecs' is not a time; write 60s, 5min or 1h"),
 ]
@@ -252,7 +252,7 @@ def test_two_runs_do_not_write_the_same_file(invented, tmp_path):
     for words, name in (
         (bench, "out.json"),
         ([*bench, "--adapter", "all"], "out.adapter0.json"),
-        (["timers", "--repeats", 1, "--cold-repeats", 1, "--warmup-s", 0, "--idle-s", 0], "out.json"),
+        (["reproduce", "trials", "--repeats", 2, "--warmup-s", 0], "out.json"),
     ):
         with locked(tmp_path / name):
             refused = _run(*words, "--json", tmp_path / "out.json", "--overwrite")

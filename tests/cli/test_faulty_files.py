@@ -316,7 +316,7 @@ def test_without_room_the_older_file_stays(run):
 
 
 def test_a_name_that_is_too_long_is_refused_before_any_work(run):
-    for command in (*WRITERS.values(), ["bench", "copy", "--json"], ["timers", "--json"]):
+    for command in (*WRITERS.values(), ["bench", "copy", "--json"], ["reproduce", "--json"]):
         out = "n" * 260 + SUFFIX.get(command[0], ".svg")
         assert "too long" in _one_line(run([*command, out]), 2)
     # The file itself could be written, but not what is beside it during the run.
@@ -361,7 +361,7 @@ def test_measurements_are_not_replaced_unless_it_is_said(here, run):
     assert read_results("out.json") == first
     assert run([*words, "--overwrite"]).exit_code == 0
     assert read_results("out.json") != first
-    assert "--overwrite" in _one_line(run(["timers", "--json", "out.json"]), 2)
+    assert "--overwrite" in _one_line(run(["reproduce", "--json", "out.json"]), 2)
 
 
 def test_timestamps_beside_the_file_are_announced(here, require, run, monkeypatch):

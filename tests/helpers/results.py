@@ -6,7 +6,7 @@ import numpy as np
 
 from gridwise_py.bench.cases.mode import Mode
 from gridwise_py.bench.results.entries import result_of
-from gridwise_py.bench.results.model import Results
+from gridwise_py.bench.results.model import SCHEMA_VERSION, Results
 from gridwise_py.bench.sampling.measurement import Measurement
 from gridwise_py.bench.sampling.samples import make_series
 from gridwise_py.bench.stats.series import StopReason
@@ -84,7 +84,7 @@ def measurement(
 def header(**fields):
     parts = {
         "schema": "gridwise.bench",
-        "schema_version": 2,
+        "schema_version": SCHEMA_VERSION,
         "context": dict(CONTEXT),
         "device": dict(DEVICE),
         "protocol": {"timeout_s": 1.0},

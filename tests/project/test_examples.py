@@ -74,12 +74,6 @@ LINES = {
         r"histogram: \[\d+, \d+, \d+, \d+, \d+\]",
         r"from 0 to 499, total \d+, equal to numpy: True",
     ],
-    "five_timers.py": [
-        "vector add with upload and download, 500,000 items of f32; medians",
-        r"GPU timestamps .*",
-        "vector add, 1,000,000 items of f32; medians",
-        r"submit only: [\d.]+% of what the GPU took",
-    ],
     "fleet.py": [
         r"\d+ devices, 3 cases, complete: True",
         r".+/.+: (alone|as peers|slow|unsteady), results in today\.fleet/.*\.json",

@@ -50,7 +50,7 @@ SINCE = {
         abs absolute average diff ediff1d median nanargmax nanargmin nanmax nanmean nanmedian nanmin nanpercentile
         nanprod nanquantile nanstd nansum nanvar percentile ptp quantile round
         StampCost TimingOverhead TimingOverheads timing_overhead
-        EnergyComparison EnergyResult EnergyWindow compare_energy measure_energy
+        EnergyResult EnergyWindow
         ArgMinAndMax ArgMinMax CopyRanges SegmentedTopItems argminmax copy_ranges find_if
         nth_element
         Mismatch
@@ -63,8 +63,7 @@ COMES_WITH = {
     "Profile": "gw.profile", "KeyAverage": "gw.profile", "KeyAverages": "gw.profile",
     "STORAGE_DATATYPES": "Arrays of f16", "LookbackVerdict": "self-test",
     "MergedPairs": "merge", "StampCost": "gw.timing_overhead", "TimingOverhead": "gw.timing_overhead",
-    "TimingOverheads": "gw.timing_overhead", "EnergyResult": "gw.measure_energy", "EnergyWindow": "gw.measure_energy",
-    "EnergyComparison": "gw.compare_energy",
+    "TimingOverheads": "gw.timing_overhead", "EnergyResult": "energy_windows", "EnergyWindow": "energy_windows",
 }  # fmt: skip
 
 

@@ -56,12 +56,6 @@ def test_toggles_are_on_unless_they_are_off(monkeypatch):
         settings.toggles()
 
 
-def test_tuning_is_on_off_or_by_itself(monkeypatch):
-    for value, used, by_itself in (("", True, False), ("on", True, False), ("auto", True, True), ("off", False, False)):
-        monkeypatch.setenv("GRIDWISE_TUNING", value)
-        assert (settings.uses_tuning(), settings.tunes_itself()) == (used, by_itself)
-
-
 @pytest.mark.parametrize("name", FOLDERS)
 def test_folders(monkeypatch, tmp_path, name):
     read = FOLDERS[name]

@@ -4,7 +4,6 @@ import dataclasses
 import itertools
 import json
 import re
-import time
 
 import numpy as np
 import pytest
@@ -187,12 +186,12 @@ def test_a_file_that_makes_no_sense_is_ignored(folder):
 def test_the_variable_ignores_what_is_kept(folder, monkeypatch):
     _keep({"reduce": [[0, 9, shape_data(64, 2, 8)]]})
     tuned.keep_facts(KEY, {"multiprocessors": 7})
-    for word, used in (("on", True), ("auto", True), ("off", False)):
+    for word, used in (("on", True), ("off", False)):
         monkeypatch.setenv("GRIDWISE_TUNING", word)
         assert load_tuning(KEY) == ({"reduce": ((0, 9, shape_data(64, 2, 8)),)} if used else None)
         assert tuned.load_facts(KEY) == ({"multiprocessors": 7} if used else None)
     monkeypatch.setenv("GRIDWISE_TUNING", "never")
-    with pytest.raises(gw.ArgumentError, match=r"GRIDWISE_TUNING='never'.*on, off, auto"):
+    with pytest.raises(gw.ArgumentError, match=r"GRIDWISE_TUNING='never'.*on, off"):
         load_tuning(KEY)
 
 
@@ -491,72 +490,3 @@ def test_the_command_measures_within_a_small_budget(folder):
     (choice,) = json.loads(done.stdout)["choices"]
     assert (choice["kernel"], choice["n"], choice["up_to"]) == ("transpose", 5000, 5000)
     assert choice["trials"][0]["time_ns"] > 0
-
-
-@pytest.fixture
-def by_itself(folder, monkeypatch):
-    """Return a new device that tunes kernels before their first use, and the kernels that it was asked to tune."""
-    monkeypatch.setenv("GRIDWISE_TUNING", "auto")
-    monkeypatch.setattr(tuner, "_failed", [])
-    asked = []
-
-    def briefly(kernel, device, plain, until):
-        del device, plain, until
-        asked.append(kernel)
-        yield {"kernel": kernel, "above": 0, "up_to": 9999, "n": 9999, "winner": shape_data(64, 2, 8), "changed": True,
-               "ratio": None, "trials": []}  # fmt: skip
-
-    monkeypatch.setattr(tuner, "_briefly_tuned", briefly)
-    return gw.request_device(), asked
-
-
-@pytest.mark.gpu
-def test_a_kernel_is_tuned_before_its_first_use_once(by_itself):
-    device, asked = by_itself
-    x = gw.asarray(np.ones(5000, np.uint32), device)
-    assert gw.Reduce(device).execute(input=x).plan.parameters["shape"] == "tuned"
-    assert gw.VectorAdd.plan_for(capabilities=gw.capabilities(device), lengths={"a": 5, "b": 5, "output": 5})
-    gw.Reduce(device)
-    assert asked == ["reduce"]
-    other = gw.request_device()
-    assert gw.Reduce(other).plan(gw.Layout.separate(**LENGTHS)).parameters["shape"] == "tuned"
-    assert asked == ["reduce"], "what is stored is not searched for again"
-
-
-@pytest.mark.gpu
-def test_no_kernel_is_tuned_while_calls_are_recorded(by_itself):
-    device, asked = by_itself
-    with gw.capture(device):
-        gw.Reduce(device)
-    assert asked == []
-    with gw.profile(device):
-        gw.Reduce(device)
-    assert asked == []
-    gw.Reduce(device)
-    assert asked == ["reduce"]
-
-
-@pytest.mark.gpu
-def test_a_failure_is_one_warning(by_itself, monkeypatch):
-    device, _ = by_itself
-
-    def fails(*_):
-        raise RuntimeError("no luck")
-
-    monkeypatch.setattr(tuner, "_briefly_tuned", fails)
-    with pytest.warns(gw.GridwiseWarning, match=r"GRIDWISE_TUNING=auto: Reduce was not tuned.*no luck"):
-        reduce = gw.Reduce(device)
-    assert reduce.plan(gw.Layout.separate(**LENGTHS)).parameters["shape"] == "default"
-    gw.Scan(device)  # warns no more
-
-
-@pytest.mark.gpu
-def test_a_short_tuning_measures(folder, device, monkeypatch):
-    monkeypatch.setattr(tuner, "_AUTO_RANGES", ((0, 5000, 4096),))
-    plain = dataclasses.replace(gw.capabilities(device), tuning=None)
-    (found,) = tuner._briefly_tuned("transpose", device, plain, time.perf_counter() + 2)
-    tuned.keep_tuning(device_key(device), [found], None)
-    assert "transpose" in CliRunner().invoke(main, ["tune", "--show"]).output
-    assert (found["above"], found["up_to"], found["n"]) == (0, 5000, 4096)
-    (none,) = tuner._briefly_tuned("transpose", device, plain, time.perf_counter())
-    assert not none["changed"], "no time, no change"

@@ -26,7 +26,6 @@ __all__ = [
     "OwnCodeError",
     "OwnWorkload",
     "in_one_line",
-    "is_file_of_benchmarks",
     "load_benchmarks",
 ]
 
@@ -146,11 +145,6 @@ class OwnWorkload:
             raise OwnCodeError(in_one_line(error, self.path)) from error
         except Exception as error:
             raise OwnCodeError(in_one_line(error, self.path)) from error
-
-
-def is_file_of_benchmarks(word: str) -> bool:
-    """Whether a word of a command line names a file of Python."""
-    return word.endswith(".py")
 
 
 def load_benchmarks(path: str | Path) -> dict[str, OwnWorkload]:

@@ -6,18 +6,22 @@ What a function returns is judged by intervals (`apart`), so an experiment never
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from ... import Copy, MatMul, Sort, VectorAdd, asarray, synchronize
 from ...internals import bracket
+from ..cases.case import Case
+from ..cases.mode import Mode
 from ..sampling.measure import measure
 from ..sampling.protocol import SamplingProtocol
-from ..sweep.timers import TIMERS, TimedJob, Workload
+from ..sweep.suite import Job
+from ..sweep.worker import measure_isolated
 from .lab import Lab, known
 from .model import EXPERIMENTS, RATE, Outcome, Reading, Readings, Verdict, apart, experiment, larger, outcome
+from .timers import TIMERS, TimedJob, Timer
 
 __all__ = ["EXPERIMENTS", "quantised"]
 
@@ -26,18 +30,18 @@ _RING = (
 )
 _GRIDWISE = "Gridwise, Timing Strategy (gridwise-webgpu.github.io)"
 _K80 = "vectorAdd of 5,000,000 by four clocks (Chinese article on CUDA's timing functions, Tesla K80)"
-_SUBMIT, _GPU, _WALL = "submission", "GPU", "wall with a wait"
+_SUBMIT, _GPU, _WALL = (timer.name for timer in TIMERS[:3])
 # A GEMM must be so long that a wait hardly counts, and a short kernel so short that it does.
 _HARDLY, _MUCH = 1.10, 1.5
 _AGREE = 1.05
 _BROWSER_NS = 100_000
 
 
-def _job(lab: Lab, n: int, transfers: bool) -> TimedJob:
-    rng = np.random.default_rng(lab.seed)
-    n = lab.size(n)
-    data = [rng.random(n, dtype=np.float32) for _ in range(2)]
-    return TimedJob(lab.device, Workload("vector add", n, transfers), data)
+def _in_turns(job: TimedJob, timers: Mapping[str, Timer], lab: Lab) -> Readings:
+    """Return the samples of timers that take turns, after a warm-up."""
+    lab.warm_up(lambda: job.sample_ns(TIMERS[2]))
+    rounds = [{name: job.sample_ns(timer) for name, timer in timers.items()} for _ in range(lab.repeats)]
+    return {name: [one[name] for one in rounds] for name in timers}
 
 
 def _judge_enqueue(r: Readings) -> Outcome:
@@ -52,12 +56,9 @@ def _judge_enqueue(r: Readings) -> Outcome:
     judge=_judge_enqueue,
 )
 def enqueue(lab: Lab) -> Readings:
-    """Submission, GPU and wall of the same job."""
-    job = _job(lab, 10_000_000, False)
-    lab.warm_up(lambda: job.sample_ns(TIMERS[2]))
-    timers = dict(zip((_SUBMIT, _GPU, _WALL), TIMERS, strict=False))
-    rounds = [{name: job.sample_ns(timer) for name, timer in timers.items()} for _ in range(lab.repeats)]
-    return {name: [one[name] for one in rounds] for name in timers}
+    """The same job by five timers."""
+    job = TimedJob(lab.device, lab.size(10_000_000), transfers=False, seed=lab.seed)
+    return _in_turns(job, {timer.name: timer for timer in TIMERS}, lab)
 
 
 def _judge_gemm(r: Readings) -> Outcome:
@@ -98,7 +99,7 @@ def first_call(lab: Lab) -> Readings:
     first: list[float] = []
     later: list[float] = []
     for _ in range(lab.cold_repeats):
-        job = _job(Lab(lab.new_device(), scale=lab.scale, seed=lab.seed), 5_000_000, True)
+        job = TimedJob(lab.new_device(), lab.size(5_000_000), transfers=True, seed=lab.seed)
         time.sleep(lab.idle_s)
         first.append(job.sample_ns(TIMERS[2]))
         later += [job.sample_ns(TIMERS[2]) for _ in range(3)]
@@ -126,11 +127,8 @@ def _judge_clocks(r: Readings) -> Outcome:
 )
 def four_clocks(lab: Lab) -> Readings:
     """The same job by each clock, in turns."""
-    job = _job(lab, 5_000_000, True)
-    lab.warm_up(lambda: job.sample_ns(TIMERS[2]))
-    timers = {"events": TIMERS[1]} | {timer.clock: timer for timer in TIMERS[2:] if timer.clock}
-    rounds = [{name: job.sample_ns(timer) for name, timer in timers.items()} for _ in range(lab.repeats)]
-    return {name: [one[name] for one in rounds] for name in timers}
+    job = TimedJob(lab.device, lab.size(5_000_000), transfers=True, seed=lab.seed)
+    return _in_turns(job, {timer.clock or "events": timer for timer in TIMERS[1:]}, lab)
 
 
 def _judge_gaps(r: Readings) -> Outcome:
@@ -242,8 +240,10 @@ def _judge_processes(r: Readings) -> Outcome:
 )
 def processes(lab: Lab) -> Readings:
     """The same vector add in several processes."""
-    found = lab.in_processes(lab.size(1 << 20))
-    return {f"process {i}": times for i, times in enumerate(found, start=1)}
+    job = Job(Case.build("vector_add", lab.size(1 << 20), "f32", ""), Mode.HOT, 0, process=1)
+    protocol = SamplingProtocol(samples=lab.repeats, warmup_s=lab.warmup_s, check_unit=False)
+    found = [measure_isolated(lab.adapter, job, protocol) for _ in range(lab.processes)]
+    return {f"process {i}": one.positive_ns("gpu_span") for i, one in enumerate(found, start=1)}
 
 
 @experiment(

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import wgpu
 
 from ... import Array, Primitive, TimingResult, asarray, request_device, synchronize
-from ...errors import DeviceError
 from ...internals import context_of
 from .model import Facts
 
 __all__ = ["Lab", "known"]
-
-_PROCESS_S = 120.0
 
 
 @dataclass
@@ -109,42 +103,6 @@ class Lab:
                 time.sleep(pause_s)
             found.append(call())
         return found
-
-    def in_processes(self, n: int) -> list[list[float]]:
-        """Return the GPU spans of a vector add of n items, by process, in ns; each process has a device of its own.
-
-        Raises
-        ------
-        DeviceError
-            If a process fails.
-        """
-        spec = json.dumps({"adapter": self.adapter, "n": n, "repeats": self.repeats, "warmup_s": self.warmup_s})
-        program = f"from {__name__.rpartition('.')[0]}.job import main; main()"
-        found: list[list[float]] = []
-        for _ in range(self.processes):
-            try:
-                done = subprocess.run(
-                    [sys.executable, "-c", program], input=spec, capture_output=True, text=True, timeout=_PROCESS_S,
-                    check=False,
-                )  # fmt: skip
-            except subprocess.TimeoutExpired as error:
-                raise DeviceError(f"a process that measures did not end within {_PROCESS_S:.0f} s") from error
-            said = _answer(done.stdout)
-            if done.returncode or "times_ns" not in said:
-                printed = (done.stderr.strip() or done.stdout.strip()).splitlines()
-                why = said.get("error") or (printed or ["it printed nothing"])[-1]
-                raise DeviceError(f"a process that measures ended with {done.returncode}: {why}")
-            found.append(said["times_ns"])
-        return found
-
-
-def _answer(printed: str) -> dict[str, Any]:
-    """Return the line of JSON that a process printed last; empty if it is none, such as what a driver printed."""
-    try:
-        found: Any = json.loads(printed.strip().rpartition("\n")[2])
-    except ValueError:
-        return {}
-    return cast(dict[str, Any], found) if isinstance(found, dict) else {}
 
 
 def known(values: Sequence[float | None]) -> list[float]:

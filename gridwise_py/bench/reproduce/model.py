@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeAlias
 
@@ -194,22 +194,11 @@ class Experiment:
 EXPERIMENTS: dict[str, Experiment] = {}
 
 
-@dataclass
-class experiment:
-    """Register a function that measures; its `judge` follows as a keyword."""
+def experiment(name: str, claim: str, source: str, judge: Judge, **needs: Any) -> Callable[[Measure], Experiment]:
+    """Register the function that measures for an experiment; `needs` are its other fields."""
 
-    name: str
-    claim: str
-    source: str
-    judge: Judge = field(kw_only=True)
-    unit: str = field(default=NS, kw_only=True)
-    needs_timestamps: bool = field(default=True, kw_only=True)
-    needs_gpu: bool = field(default=False, kw_only=True)
+    def made(measure: Measure) -> Experiment:
+        EXPERIMENTS[name] = Experiment(name, claim, source, measure, judge, **needs)
+        return EXPERIMENTS[name]
 
-    def __call__(self, measure: Measure) -> Experiment:
-        """Make the experiment."""
-        made = Experiment(
-            self.name, self.claim, self.source, measure, self.judge, self.unit, self.needs_timestamps, self.needs_gpu
-        )
-        EXPERIMENTS[self.name] = made
-        return made
+    return made

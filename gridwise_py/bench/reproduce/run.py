@@ -10,6 +10,7 @@ import wgpu
 
 from ...errors import DeviceError, LimitError, TimingError
 from ..results.context import run_context
+from ..sweep.worker import WorkerError
 from .experiments import EXPERIMENTS
 from .lab import Lab
 from .model import Experiment, Outcome, Reading, Readings, Verdict
@@ -70,7 +71,7 @@ def _run(each: Experiment, lab: Lab) -> tuple[Readings, Outcome]:
         return {}, obstacle
     try:
         readings = each.measure(lab)
-    except (DeviceError, LimitError, TimingError, wgpu.GPUError, MemoryError) as error:
+    except (DeviceError, LimitError, TimingError, wgpu.GPUError, MemoryError, WorkerError) as error:
         return {}, Outcome(Verdict.CANNOT, f"{type(error).__name__}: {error}")
     return readings, each.judged(readings)
 

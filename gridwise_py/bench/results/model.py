@@ -708,7 +708,7 @@ class Results(Record):
     """
 
     schema: Literal["gridwise.bench"] = SCHEMA
-    schema_version: Literal[2, 3] = SCHEMA_VERSION
+    schema_version: Literal[3] = SCHEMA_VERSION
     context: Context
     device: Device
     protocol: Mapping[str, Any]

@@ -26,37 +26,35 @@ _ROUNDING = 1e-6
 
 
 def json_schema(cls: type[Record]) -> dict[str, Any]:
-    """Return the JSON Schema of a file; the last schema version that it may have is in its name."""
+    """Return the JSON Schema of a file; its schema version is in its name."""
     hints = get_type_hints(cls)
     if "schema" not in hints:
         return schema_of(cls)
-    name, newest = get_args(hints["schema"])[0], max(get_args(hints["schema_version"]))
-    return schema_of(cls, f"A file of {name.replace('.', ' ')}", f"urn:{name.replace('.', ':')}:{newest}")
+    (name,), (version,) = get_args(hints["schema"]), get_args(hints["schema_version"])
+    return schema_of(cls, f"A file of {name.replace('.', ' ')}", f"urn:{name.replace('.', ':')}:{version}")
 
 
 def check_version(data: Mapping[str, Any], cls: type[Record], name: str, writer: str = "") -> None:
-    """Raise BadResultsFile unless JSON data has a version of a record's file that is read.
+    """Raise BadResultsFile unless JSON data has the version of a record's file.
 
     Parameters
     ----------
     data : mapping
     cls : type of Record
-        Whose field ``schema_version`` has the versions in its type.
+        Whose field ``schema_version`` has the version in its type.
     name : str
         Of the file.
     writer : str
         Who wrote the file, if that is known.
     """
-    read = get_args(get_type_hints(cls)["schema_version"])
-    oldest, newest, found = min(read), max(read), data.get("schema_version")
-    all_read = f"{oldest} to {newest}" if oldest < newest else str(newest)
+    (read,), found = get_args(get_type_hints(cls)["schema_version"]), data.get("schema_version")
     if isinstance(found, bool) or not isinstance(found, int) or found < 1:
-        problem = f"{reprlib.repr(found)} is not a version; this gridwise_py reads {all_read}"
-    elif found > newest:
-        problem = f"{found} is newer than {newest}, the newest one that this gridwise_py reads; update gridwise_py"
-    elif found < oldest:
+        problem = f"{reprlib.repr(found)} is not a version; this gridwise_py reads {read}"
+    elif found > read:
+        problem = f"{found} is newer than {read}, which this gridwise_py reads; update gridwise_py"
+    elif found < read:
         problem = (
-            f"{found} is older than {oldest}, the oldest one that this gridwise_py reads; "
+            f"{found} is older than {read}, which this gridwise_py reads; "
             f"{writer or 'an earlier gridwise_py'} wrote the file; measure again"
         )
     else:

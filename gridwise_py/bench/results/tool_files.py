@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
@@ -207,7 +208,6 @@ def numbers_run(text: str, name: str, unit: str) -> ToolRun:
     BadResultsFile
         If it has no number, or a line that is not a number.
     """
-    scale = UNITS_NS[unit]
     times: list[float] = []
     for i, line in enumerate(text.splitlines(), start=1):
         if not line.strip():
@@ -215,14 +215,14 @@ def numbers_run(text: str, name: str, unit: str) -> ToolRun:
         try:
             if "_" in line:  # a number of Python's, which no tool prints
                 raise ValueError
-            times.append(float(line) * scale)
+            times.append(float(line))
         except ValueError:
             raise BadResultsFile(
                 f"{name}: line {i} is {_short(line.strip())}, not a number; print one time per line and nothing else"
             ) from None
     if not times:
         raise BadResultsFile(f"{name}: it has no numbers; print one time per line")
-    return ToolRun(ToolFormat.NUMBERS, (_row("time", times, where=name),), UNKNOWN_MACHINE)
+    return ToolRun(ToolFormat.NUMBERS, (_row("time", times, where=name, unit_ns=UNITS_NS[unit]),), UNKNOWN_MACHINE)
 
 
 def _short(text: str) -> str:
@@ -256,8 +256,17 @@ def _object(value: Any) -> dict[str, Any]:
     return cast(dict[str, Any], value)
 
 
-def _row(name: str, times_ns: Sequence[float], *, where: str, groups: int = 1, **more: Any) -> ToolRow:
-    """Return a row; times of 0 are counted, and others that cannot be times refused."""
+def _row(
+    name: str, times: Sequence[Any] | None, *, where: str, unit_ns: float = 1e9, groups: int = 1, mean: Any = None,
+    lacking: str = "", **more: Any,
+) -> ToolRow:  # fmt: skip
+    """Return a row; times of 0 are counted, and others that cannot be times refused.
+
+    Without times it has the `mean`, and the warning `lacking`.
+    """
+    if times is None:
+        times, more["warnings"] = [mean], (lacking,)
+    times_ns = [unit_ns * _number(time) for time in times]
     if len(times_ns) > _MOST_SAMPLES:
         raise BadResultsFile(f"{where}: {name}: {len(times_ns):,} times; at most {_MOST_SAMPLES:,} are read")
     valid = [time for time in times_ns if time != 0]
@@ -295,12 +304,10 @@ def _hyperfine(data: Mapping[str, Any], at: _Places) -> ToolRun:
         if codes:
             error = f"{len(codes)} of {len(entry['exit_codes'])} runs failed (exit code {codes[0]})"
             rows.append(_row(name, [], where=at.name, error=error))
-            continue
-        times, warnings = entry.get("times"), ()
-        if times is None:
-            times, warnings = [entry["mean"]], ("the file has the mean only, without the times of the runs",)
-        in_ns = [1e9 * _number(time) for time in times]
-        rows.append(_row(name, in_ns, where=at.name, groups=_MOST_GROUPS, warnings=warnings))
+        else:
+            lacking = "the file has the mean only, without the times of the runs"
+            row = partial(_row, name, entry.get("times"), where=at.name, mean=entry["mean"])
+            rows.append(row(lacking=lacking, groups=_MOST_GROUPS))
     return ToolRun(ToolFormat.HYPERFINE, tuple(rows), UNKNOWN_MACHINE)
 
 
@@ -344,7 +351,7 @@ def _google_row(name: str, entries: Sequence[Mapping[str, Any]], at: _Places) ->
     times = [_number(one["real_time"]) * UNITS_NS[one["time_unit"]] for one in runs]
     # That of an aggregate is the number of repetitions.
     iterations = 1 if warnings else max(int(runs[0]["iterations"]), 1)
-    return _row(name, times, where=at.name, iterations=iterations, warnings=warnings)
+    return _row(name, times, where=at.name, unit_ns=1.0, iterations=iterations, warnings=warnings)
 
 
 # ---- pytest-benchmark
@@ -356,17 +363,9 @@ def _pytest(data: Mapping[str, Any], at: _Places) -> ToolRun:
     rows: list[ToolRow] = []
     for entry in data["benchmarks"]:
         stats = entry["stats"]
-        times = stats.get("data")
-        warnings: tuple[str, ...] = ()
-        if not times:
-            times = [stats["median"]]
-            warnings = ("the file has statistics only: save the rounds with --benchmark-json or --benchmark-save-data",)
-        rows.append(
-            _row(
-                str(entry["fullname"]), [1e9 * _number(time) for time in times], where=at.name, warnings=warnings,
-                iterations=max(int(stats.get("iterations") or 1), 1),
-            )
-        )  # fmt: skip
+        lacking = "the file has statistics only: save the rounds with --benchmark-json or --benchmark-save-data"
+        row = partial(_row, str(entry["fullname"]), stats.get("data") or None, where=at.name, mean=stats["median"])
+        rows.append(row(lacking=lacking, iterations=max(int(stats.get("iterations") or 1), 1)))
     commit = _object(data.get("commit_info"))
     identifier = str(commit.get("id") or "")
     return ToolRun(
@@ -400,8 +399,8 @@ def _nvbench(data: Mapping[str, Any], at: _Places) -> ToolRun:
 
 def _nvbench_rows(
     bench: Mapping[str, Any], state: Mapping[str, Any], several_devices: bool, at: _Places
-) -> Iterator[ToolRow]:
-    """Yield the times of one state: of isolated launches, and the mean of launches in a batch."""
+) -> list[ToolRow]:
+    """Return the times of one state: of isolated launches, of the CPU, and the mean of launches in a batch."""
     inputs: dict[str, dict[str, str]] = {
         axis["name"]: {str(value.get("value")): str(value["input_string"]) for value in axis["values"]}
         for axis in _list(bench.get("axes"))
@@ -411,45 +410,27 @@ def _nvbench_rows(
     axes = {str(axis["name"]): _axis_value(axis, inputs) for axis in _list(state.get("axis_values"))}
     if several_devices:
         axes["Device"] = str(state["device"])
-    name = str(bench["name"])
+    row = partial(_row, str(bench["name"]), where=at.name, axes=axes)
     summaries = {
         summary["tag"]: {value["name"]: value["value"] for value in _list(summary.get("data"))}
         for summary in _list(state.get("summaries"))
     }
+    of_gpu: dict[str, Any] = {"series": _GPU, "mode": Mode.COLD}
     if state.get("is_skipped"):
         reason = str(state.get("skip_reason") or "no reason is given")
-        yield _row(name, [], where=at.name, axes=axes, series=_GPU, mode=Mode.COLD, error=f"skipped: {reason}")
-        return
-    stored = summaries.get("nv/json/bin:nv/cold/sample_times")
-    cold = summaries.get("nv/cold/time/gpu/mean")
-    if stored is not None or cold is not None:
-        times, warnings = _stored(stored, at) if stored is not None else (None, (_NO_SAMPLES,))
-        if times is None:
-            times = [1e9 * _number((cold or {}).get("value"))]
-        yield _row(name, times, where=at.name, axes=axes, series=_GPU, mode=Mode.COLD, warnings=warnings)
+        return [row([], error=f"skipped: {reason}", **of_gpu)]
+    rows: list[ToolRow] = []
+    for of, clock in (("cold", "gpu"), ("cpu_only", "cpu")):
+        stored, mean = summaries.get(f"nv/json/bin:nv/{of}/sample_times"), summaries.get(f"nv/{of}/time/{clock}/mean")
+        if stored is not None or mean is not None:
+            times, lacking = _stored(stored, at)
+            mean_s = (mean or {}).get("value")
+            rows.append(row(times, mean=mean_s, lacking=lacking, **(of_gpu if clock == "gpu" else {})))
     batch = summaries.get("nv/batch/time/gpu/mean")
     if batch is not None:
-        size = summaries.get("nv/batch/sample_size", {}).get("value", 1)
-        yield _row(
-            name, [1e9 * _number(batch["value"])], where=at.name, axes=axes, series=_GPU,
-            iterations=max(int(size), 1),
-        )  # fmt: skip
-    wall = summaries.get("nv/cpu_only/time/cpu/mean")
-    if wall is not None:
-        times, warnings = None, (_NO_SAMPLES,)
-        found = summaries.get("nv/json/bin:nv/cpu_only/sample_times")
-        if found is not None:
-            times, warnings = _stored(found, at)
-        times = [1e9 * _number(wall["value"])] if times is None else times
-        yield _row(name, times, where=at.name, axes=axes, warnings=warnings)
-    if not any(tag in summaries for tag in _NVBENCH_TIMES):
-        yield _row(name, [], where=at.name, axes=axes, series=_GPU, mode=Mode.COLD, error="it has no times")
-
-
-_NVBENCH_TIMES = (
-    "nv/json/bin:nv/cold/sample_times", "nv/cold/time/gpu/mean", "nv/batch/time/gpu/mean", "nv/cpu_only/time/cpu/mean",
-)  # fmt: skip
-_NO_SAMPLES = "the file has means only: --jsonbin FILE instead of --json FILE saves the samples"
+        iterations = max(int(summaries.get("nv/batch/sample_size", {}).get("value", 1)), 1)
+        rows.append(row([batch["value"]], series=_GPU, iterations=iterations))
+    return rows or [row([], error="it has no times", **of_gpu)]
 
 
 def _axis_value(axis: Mapping[str, Any], inputs: Mapping[str, Mapping[str, str]]) -> str:
@@ -457,18 +438,19 @@ def _axis_value(axis: Mapping[str, Any], inputs: Mapping[str, Mapping[str, str]]
     return inputs.get(axis["name"], {}).get(value, value)
 
 
-def _stored(summary: Mapping[str, Any], at: _Places) -> tuple[list[float] | None, tuple[str, ...]]:
-    """Return the samples of a state, float32 in seconds, from the file beside the JSON; None if it is not there."""
+def _stored(summary: Mapping[str, Any] | None, at: _Places) -> tuple[list[float] | None, str]:
+    """Return the samples of a state, float32 in seconds, from the file beside the JSON; None, and why, without them."""
+    if summary is None:
+        return None, "the file has means only: --jsonbin FILE instead of --json FILE saves the samples"
     given, count = str(summary["filename"]), int(summary["size"])
     path = _beside(given, at.folder)
     if path is None:
         folder = f"the folder {PurePosixPath(given.replace(chr(92), '/')).parent.name}"
-        return None, (f"the samples are missing, and its mean is taken: keep {folder} beside {at.name}",)
+        return None, f"the samples are missing, and its mean is taken: keep {folder} beside {at.name}"
     size_bytes = path.stat().st_size
     if count > _MOST_SAMPLES or size_bytes != 4 * count:
         raise BadResultsFile(f"{path.name} has {size_bytes:,} bytes, but {at.name} says {count:,} samples of 4 bytes")
-    samples = np.frombuffer(path.read_bytes(), "<f4").astype(np.float64) * 1e9
-    return cast(list[float], samples.tolist()), ()
+    return cast(list[float], np.frombuffer(path.read_bytes(), "<f4").astype(np.float64).tolist()), ""
 
 
 def _beside(given: str, folder: Path | None) -> Path | None:

@@ -54,7 +54,7 @@ class SamplingProtocol:
     canary_passes : int
     check_unit : bool
     energy_windows : int
-        Windows of `measure_energy`, after the samples.
+        In which the energy of a trial is measured, after the samples; at least 3 give an interval.
     energy_window_s : float
     seed : int
     """

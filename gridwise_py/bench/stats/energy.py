@@ -11,7 +11,7 @@ from typing import Annotated, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from ...display.quantities import format_energy
-from ...storage.records import Record, left_out
+from ...storage.records import Record
 from ...storage.schemas import Limits
 from .levels import mean_level
 from .series import Count, Positive
@@ -61,8 +61,6 @@ class EnergyResult(Record):
 
     Attributes
     ----------
-    name : str
-        Empty in a results file, which has it elsewhere.
     joules : float or None
         Of one call: the mean of the windows. None if `reason` says why.
     low_j, high_j : float or None
@@ -77,7 +75,6 @@ class EnergyResult(Record):
         Reasons to doubt the number.
     """
 
-    name: str = left_out("")
     joules: Annotated[float, Limits(above=0)] | None = None
     low_j: float | None = None
     high_j: float | None = None
@@ -88,7 +85,7 @@ class EnergyResult(Record):
     warnings: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return f"EnergyResult({self.name}: {self._said()}{''.join(f'; doubtful: {text}' for text in self.warnings)})"
+        return f"EnergyResult({self._said()}{''.join(f'; doubtful: {text}' for text in self.warnings)})"
 
     def uncertainty(self) -> float | None:
         """Return half of the interval, as a share of the energy."""

@@ -95,8 +95,8 @@ class Summary(Record):
 
     @property
     def interval_ns(self) -> tuple[float, float] | None:
-        """The 95 % interval of the median; None if the samples are too few, also in files that have one for them."""
-        if self.ci_low_ns is None or self.ci_high_ns is None or self.count < LEAST_FOR_INTERVAL:
+        """The 95 % interval of the median; None if the samples are too few."""
+        if self.ci_low_ns is None or self.ci_high_ns is None:
             return None
         return self.ci_low_ns, self.ci_high_ns
 

@@ -226,7 +226,7 @@ def _choose(
             break
         contest.add(some)
     turns = Turns(device, seed)
-    taken, out = _rounds(turns, contest, dict(contest.calls), begin + 0.9 * seconds)
+    taken, out = _rounds(turns, dict(contest.calls), begin + 0.9 * seconds)
     verdicts = _verdicts(taken, [key for key in taken if key and key not in out])
     ratio, winner = 1.0, 0
     refused: dict[int, str] = {}
@@ -259,9 +259,7 @@ def _check_first(contest: Contest) -> None:
         )
 
 
-def _rounds(
-    turns: Turns, contest: Contest, calls: dict[int, Any], until: float
-) -> tuple[dict[int, list[tuple[float, ...]]], set[int]]:
+def _rounds(turns: Turns, calls: dict[int, Any], until: float) -> tuple[dict[int, list[tuple[float, ...]]], set[int]]:
     """Take rounds of all shapes until the time is up; return their times, and which were left out as clearly slower."""
     turns.warm_up(calls, _WARM_S)
     taken: dict[int, list[tuple[float, ...]]] = {key: [] for key in calls}
