@@ -44,6 +44,7 @@ from .runtime.lookback_selftest import (
 )
 from .runtime.memory import Lease
 from .runtime.run import Timed, bracket
+from .runtime.sequence import kernel_labels
 from .timing.chrome_trace import ChromeTrace, GpuSlice
 from .timing.queries import MAX_PAIRS, Edges
 from .tuner import Contest, Turns, shape_of
@@ -113,6 +114,7 @@ __all__ = [  # noqa: RUF022 - by what they are for
     "GpuSlice",
     "Spans",
     "Timed",
+    "kernel_labels",
     "write_timestamp",
     # the clock of a GPU, held and observed, and its energy
     "EnergySensor",

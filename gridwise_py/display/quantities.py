@@ -10,6 +10,7 @@ import math
 
 __all__ = [
     "format_count",
+    "format_each",
     "format_energy",
     "format_number",
     "format_percent",
@@ -42,6 +43,12 @@ def format_time(time_ns: float | None, missing: str = _NOTHING) -> str:
             return f"{_three_digits(time_ns / scale)} {unit}"
     # Times below a microsecond may be means over trials, with fractions of a nanosecond.
     return f"{time_ns:.0f} ns" if size >= 99.95 or float(time_ns).is_integer() else f"{_three_digits(time_ns)} ns"
+
+
+def format_each(times_ns: tuple[float, float]) -> str:
+    """Return the least and the greatest of several times: ``"97.0 to 225 µs each"``."""
+    least, greatest = map(format_time, times_ns)
+    return f"{least.removesuffix(greatest[greatest.index(' ') :])} to {greatest} each"
 
 
 def format_number(value: float | None, suffix: str = "") -> str:

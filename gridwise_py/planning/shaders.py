@@ -35,6 +35,7 @@ __all__ = [
     "sha256",
     "shader_directory",
     "shader_error",
+    "users_text",
     "where_in_shader",
 ]
 
@@ -186,8 +187,14 @@ _CALLS = re.compile(r"\A(?:\w[\w ]*\n+)?Caused by:\n(?:  In \w+.*\n)+\n*|(?:\n+ 
 _TINT = re.compile(
     r"^(?:Error while parsing WGSL: )?:(\d+):(\d+) (error|warning|note): (.*)\n(.*)\n([ \t^]+)$", re.MULTILINE
 )
+_USERS_EXPRESSION = re.compile(r"^fn (?:combine|apply)\(.*\{ return (.*); \}$", re.MULTILINE)
 _LINES_SHOWN = 30
 _LINES_AROUND = 5
+
+
+def users_text(text: str) -> str:
+    """Return the part of a text that a user wrote: functions of operators and expressions, or else all of it."""
+    return "\n".join(_OPERATOR.findall(text) or _USERS_EXPRESSION.findall(text)) or text
 
 
 def shader_error(what: str, text: str, compiler: str) -> ShaderError:

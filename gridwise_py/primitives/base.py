@@ -27,6 +27,7 @@ from ..planning.plan import Plan
 from ..planning.signature import Argument, Signature, ValueRule
 from ..planning.windows import check_bindings
 from ..runtime.arguments import OUTPUTS, ParsedCall, call_key, parse
+from ..runtime.arithmetic_selftest import warn_of_faults
 from ..runtime.array import Array
 from ..runtime.bound_call import (
     ASYNC_REMEDIES,
@@ -313,6 +314,8 @@ class Primitive(OfOneDevice, ABC):
                 self._check_on_device()
             plan = self._context.executor.as_run(self._plan_with(layout, values))
             check_bindings(plan, self.capabilities)
+            with self._context.at_once():
+                warn_of_faults(self._context.device, plan)
             with self._plans_lock:
                 self._plans[key] = plan
                 while len(self._plans) > _MAX_LAYOUTS:

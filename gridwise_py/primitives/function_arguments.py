@@ -26,9 +26,11 @@ from ..runtime.context import check_device, context_of
 from ..runtime.device import default_device
 from ..runtime.host_items import cast_items
 from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype, value_words
+from ..types.operators import TracedOp
 from ..types.options import MOST_U32, integer
 from ..types.program import Flat
 from .base import Primitive
+from .engines.merge_order import MergeOrder
 from .fusion import EXPRESSIONS, flat_of
 
 __all__ = [
@@ -88,8 +90,15 @@ def kept_primitive(cls: type[PrimitiveT], device: wgpu.GPUDevice, *key: Any, **o
     """Return a primitive that is kept with the device, so that a second call finds its pipelines.
 
     Of those of one class, the oldest go when there are many: some classes have one for each shape of the arrays.
+    What a Python function does now stands in for it, so that one is found by that, and keeps nothing of the caller's.
     """
     context = context_of(device)
+    for k, part in enumerate(key):
+        if isinstance(part, TracedOp) and key[k - 1] is not None:
+            of = options.get("result_dtype") or getattr(key[k - 1], "datatype", key[k - 1])
+            key = (*key[:k], part.on(as_datatype(of, ITEM_DATATYPES)), *key[k + 1 :])
+    if "less" in options:
+        options["less"] = MergeOrder(cls.__name__, key[0], options["descending"], options["less"]).less
     with context.lock:
         kept = context.cached(("one-shot functions", cls), dict[tuple[Any, ...], Any])
         name = (*key, *options.items())

@@ -549,7 +549,7 @@ class _Packing:
         else:
             assert isinstance(how, BinOp)
             item = present(how.identity_for(datatype)) if skips else node
-            self._own.append((how, datatype, [item], "", (Store(name, datatype),)))
+            self._own.append((on_items(how, datatype), datatype, [item], "", (Store(name, datatype),)))
 
     def _add_struct(self, name: str, column: StructExpression, how: str | BinOp) -> None:
         if not isinstance(how, BinOp):
@@ -572,7 +572,7 @@ class _Packing:
             refuse_wide(self._what, name, datatype, how)
         argument = f"{name}_items"
         self.columns.append((argument, datatype))
-        self._own.append((how, datatype, [], argument, (Store(name, datatype),)))
+        self._own.append((on_items(how, datatype), datatype, [], argument, (Store(name, datatype),)))
 
     def _pack(self, fields: list[tuple[str, Expression]], name: str, datatype: Datatype, form: str) -> None:
         chosen = next((each for each in self._bins if each.room_for(fields)), None)

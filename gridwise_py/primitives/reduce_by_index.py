@@ -22,6 +22,7 @@ from ..types.datatype import STORAGE_DATATYPES, Datatype, ItemDatatypeLike
 from ..types.expression import Operators
 from ..types.operators import Add, BinOp, BinOpLike, as_binop
 from ..types.options import integer
+from ..types.struct_operators import on_items
 from .binned import Axis, BinnedPrimitive, BinStrategy, bins_of
 from .call_signatures import Timed
 from .reduce import fold
@@ -128,7 +129,6 @@ class ReduceByIndex(BinnedPrimitive):
                 f"gw.u32(…), or take a Histogram of them"
             )
         self.op: BinOp = as_binop(op)
-        self._op = self.op
         if value_dtype is None:
             if self.op != Add:
                 raise ArgumentError(
@@ -138,6 +138,7 @@ class ReduceByIndex(BinnedPrimitive):
         else:
             self.value_datatype, self.result_datatype = self._taken("items", value_dtype, STORAGE_DATATYPES)
             self._values = "items"
+        self._op = self.op = on_items(self.op, self.result_datatype)
         self.axes = (Axis("indices", "index", integer("size", size, 1)),)
         self._finish()
 

@@ -25,6 +25,7 @@ from ..runtime.array import Array
 from ..runtime.context import DeviceContext
 from ..types.datatype import Datatype
 from ..types.operator_base import Operator
+from ..types.operators import TracedOp
 
 __all__ = ["WATCHED", "one_shot"]
 
@@ -134,6 +135,8 @@ WATCHED = _Watched()
 def _said(option: Any) -> tuple[Any, ...] | None:
     """Return what is equal for options that are the same in every way; None for what may change."""
     kind = _kind(option)
+    if kind is TracedOp:  # what its function reads may change
+        return None
     if kind in _PLAIN or isinstance(option, (Datatype, Operator, np.dtype)):
         return kind, option
     if kind is float:

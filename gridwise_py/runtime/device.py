@@ -45,6 +45,7 @@ __all__ = [
     "list_adapters",
     "measure_capabilities",
     "request_device",
+    "words_of_probe",
 ]
 
 # Every optional feature that some kernel or measurement can use.
@@ -412,22 +413,28 @@ def _probe_subgroup_size(device: wgpu.GPUDevice) -> int | None:
     """Run a kernel that says how large its subgroups are; what the adapter says is not to be believed."""
     if "subgroup" not in device.features:
         return None
-    text = prologue(state_of(device).engine.LANGUAGE, SUBGROUP_PROBE) + SUBGROUP_PROBE
-    module = create_shader_module(device, label="gridwise subgroup probe", code=text, checks="all")
+    size = int(words_of_probe(device, "subgroup", SUBGROUP_PROBE, np.zeros(1, np.uint32))[0])
+    return size if 4 <= size <= 128 else None
+
+
+def words_of_probe(device: wgpu.GPUDevice, name: str, text: str, words: np.ndarray) -> np.ndarray:
+    """Return what a kernel of one workgroup makes of some words, its one binding."""
+    label, code = f"gridwise {name} probe", prologue(state_of(device).engine.LANGUAGE, text) + text
+    module = create_shader_module(device, label=label, code=code, checks="all")
     pipeline = device.create_compute_pipeline(layout="auto", compute={"module": module, "entry_point": "main"})
-    buffer = device.create_buffer(size=4, usage=wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC)
+    usage = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC
+    buffer = device.create_buffer_with_data(label=label, data=words, usage=usage)
     group = device.create_bind_group(
         layout=pipeline.get_bind_group_layout(0),
-        entries=[{"binding": 0, "resource": {"buffer": buffer, "offset": 0, "size": 4}}],
+        entries=[{"binding": 0, "resource": {"buffer": buffer, "offset": 0, "size": words.nbytes}}],
     )
-    encoder = device.create_command_encoder(label="gridwise subgroup probe")
+    encoder = device.create_command_encoder(label=label)
     compute = encoder.begin_compute_pass()
     compute.set_pipeline(pipeline)
     compute.set_bind_group(0, group)
     compute.dispatch_workgroups(1)
     compute.end()
-    size = int(read_words(device, [buffer], encoder)[0])
-    return size if 4 <= size <= 128 else None
+    return read_words(device, [buffer], encoder)
 
 
 def _probe_tick_step_ns(helper: TimingHelper) -> float | None:

@@ -7,6 +7,7 @@ import functools
 import threading
 from collections import abc
 from collections.abc import Generator
+from dataclasses import replace
 from typing import Any
 
 import wgpu
@@ -36,7 +37,7 @@ from .observer import Observer
 from .one_device import OfOneDevice
 from .run import Measurement, Timed, launch
 
-__all__ = ["Sequence", "SequenceRun", "capture"]
+__all__ = ["Sequence", "SequenceRun", "capture", "kernel_labels"]
 
 #: Calls that move so many bytes are submitted before the rest of a sequence is encoded: the GPU is busy with them for
 #: longer than a submission takes the CPU (H200: 64 MiB at least 15 µs, often several times that).
@@ -50,6 +51,11 @@ _MOST_APART_BYTES = 256 << 20
 
 #: Copies of a plan's scratch: so many calls of it run side by side.
 _MOST_COPIES = 16
+
+
+def kernel_labels(label: str, own: abc.Sequence[str]) -> tuple[str, ...]:
+    """Return what the kernels of a call are called that has a label, or none: of several the label comes before."""
+    return tuple(own if not label else [label] if len(own) == 1 else [f"{label} {one}" for one in own])
 
 
 class _Scratch:
@@ -134,8 +140,12 @@ class _Captured:
     after the other.
     """
 
-    def __init__(self, calls: abc.Sequence[tuple[BoundCall[Any], int]], side_by_side: abc.Sequence[BoundPlan]):
+    def __init__(
+        self, calls: abc.Sequence[tuple[BoundCall[Any], int]], side_by_side: abc.Sequence[BoundPlan],
+        call_labels: abc.Sequence[str],
+    ):  # fmt: skip
         self.calls: tuple[tuple[BoundCall[Any], int], ...] = tuple(calls)
+        self.call_labels: tuple[str, ...] = tuple(call_labels)  # "" of a call without
         self._side_by_side = tuple(side_by_side)
         self._ran = False
         bound = [(plan, trials) for plan, (_, trials) in zip(side_by_side, calls, strict=True)]
@@ -148,16 +158,18 @@ class _Captured:
         raw = [(plan.raw, trials) for plan, trials in bound if plan.raw is not None]
         by_c = raw and len(raw) == sum(bool(plan.steps) for plan, _ in bound)
         self.raw: RawCommands | None = reordered(raw, order) if by_c else None
-        self.labels: tuple[str, ...] = tuple(label for plan, _ in bound for label in plan.labels)
+        labels = [kernel_labels(one, plan.labels) for one, (plan, _) in zip(call_labels, bound, strict=True)]
+        self.labels: tuple[str, ...] = tuple(label for of_call in labels for label in of_call)
         steps = [(step, trials) for plan, trials in bound for step in plan.steps]
         self._steps = tuple(None if i is None else steps[i] for i in order)
         numbers = {i: k for k, i in enumerate(i for i, use in enumerate(uses) if not use.is_transfer)}
         self._dispatches = tuple(numbers[i] for i in order if i in numbers)
         self.pass_count: int = pass_count(None if step is None else step[0] for step in self._steps)
         self.cost: int = sum(plan.cost * trials for plan, trials in bound)
-        names = [call.name for call, _ in self.calls]
+        names = [label or call.name for label, (call, _) in zip(call_labels, self.calls, strict=True)]
         self.title: str = f"Sequence of {len(names)} ({', '.join(names[:3])}{', …' if len(names) > 3 else ''})"
-        self.kernels = tuple(kernel for plan, _ in bound for kernel in plan.plan.kernels)
+        kernels = (kernel for plan, _ in bound for kernel in plan.plan.kernels)
+        self.kernels = tuple(replace(kernel, label=label) for kernel, label in zip(kernels, self.labels, strict=True))
         used = {
             id(part.lease.buffer): (part.lease.destroyed, part, f"{call.name}'s {name}")
             for call, _ in reversed(self.calls)  # named after its first use
@@ -184,7 +196,10 @@ class _Captured:
             moved_bytes += call.bound_plan.plan.work.moved_bytes * trials
             if moved_bytes >= _AHEAD_BYTES:
                 first, rest = slice(k), slice(k, None)
-                return tuple(_Captured(self.calls[part], self._side_by_side[part]) for part in (first, rest))
+                return tuple(
+                    _Captured(self.calls[part], self._side_by_side[part], self.call_labels[part])
+                    for part in (first, rest)
+                )
         return (self,)
 
     def check(self) -> None:
@@ -211,11 +226,13 @@ class _Captured:
 class _CaptureRecorder:
     """Takes the calls of one thread while they are captured."""
 
-    __slots__ = ("__weakref__", "_context", "calls")
+    __slots__ = ("__weakref__", "_context", "call_labels", "calls", "label")
 
     def __init__(self, context: DeviceContext):
         self._context = context
         self.calls: list[tuple[BoundCall[Any], int]] = []
+        self.call_labels: list[str] = []
+        self.label = ""
 
     def before_queue_use(self, doing: str) -> None:
         raise ArgumentError(
@@ -243,11 +260,13 @@ class _CaptureRecorder:
     ) -> None:
         if isinstance(commands, _Captured):
             self.calls += commands.calls
+            self.call_labels += (self.label or label for label in commands.call_labels)
             return
         assert isinstance(arrays, ParsedCall)
         assert isinstance(commands, BoundPlan)
         call: BoundCall[Any] = BoundCall(name, self._context, self._context.device, arrays, commands, False)
         self.calls.append((call, trials))
+        self.call_labels.append(self.label)
 
 
 class SequenceRun(Timed):
@@ -286,9 +305,39 @@ class Sequence(OfOneDevice):
         self._why_empty = "its `with` block has not ended, or ended with an exception"
         self._last_timed: Measurement | None = None
 
-    def _set(self, calls: abc.Sequence[tuple[BoundCall[Any], int]]) -> None:
-        self._captured = _Captured(calls, _with_own_scratch(calls, self._context))
+    def _set(self, recorder: _CaptureRecorder) -> None:
+        calls = recorder.calls
+        self._captured = _Captured(calls, _with_own_scratch(calls, self._context), recorder.call_labels)
         self._pieces = self._captured.pieces()
+
+    @contextlib.contextmanager
+    def label(self, label: str) -> Generator[None]:
+        """Give the calls that are captured inside of a ``with`` block a label, in place of their kernels' own.
+
+        Tables of times show it. Of a call with several kernels their own labels follow.
+
+        Raises
+        ------
+        ArgumentError
+            If nothing is captured into the sequence.
+        """
+        recorder = self._context.recorder()
+        if not isinstance(recorder, _CaptureRecorder) or self._captured is not None:
+            raise ArgumentError(
+                f"label({label!r}): labels are for calls that are captured; use it inside of gw.capture()"
+            )
+        if not isinstance(label, str) or not label:
+            raise ArgumentError(f"label({label!r:.60}): a label is a str of at least one character")
+        before, recorder.label = recorder.label, label
+        try:
+            yield
+        finally:
+            recorder.label = before
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What its kernels are called, in order."""
+        return self._ready().labels
 
     def _ready(self) -> _Captured:
         captured = self._captured
@@ -494,4 +543,4 @@ def capture(device: wgpu.GPUDevice | None = None) -> Generator[Sequence]:
     sequence, recorder = Sequence(context), _CaptureRecorder(context)
     with recording(context, recorder):
         yield sequence
-    sequence._set(recorder.calls)  # pyright: ignore[reportPrivateUsage]  # the two are one mechanism
+    sequence._set(recorder)  # pyright: ignore[reportPrivateUsage]  # the two are one mechanism

@@ -397,6 +397,11 @@ class TimingSession:
         return self._submitted
 
     @property
+    def labels(self) -> tuple[str, ...]:
+        """Those of the spans reserved so far, without those of shared passes."""
+        return tuple(label for label, of_pass in zip(self._labels, self._shared, strict=True) if not of_pass)
+
+    @property
     def span_count(self) -> int:
         """Spans reserved so far, without those of shared passes."""
         return len(self._labels) - sum(self._shared)

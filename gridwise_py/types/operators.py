@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, TypeAlias, cast
 
 import numpy as np
@@ -17,8 +17,8 @@ from .operator_text import BINARY, TextForm, check_builtin_name
 from .traced import Traced, traced
 
 __all__ = [
-    "Accumulator", "Add", "And", "BinOp", "BinOpLike", "Max", "Min", "Multiply", "Or", "Xor", "as_binop",
-    "memory_context", "operator_context",
+    "Accumulator", "Add", "And", "BinOp", "BinOpLike", "Max", "Min", "Multiply", "Or", "TracedOp", "Xor",
+    "as_binop", "memory_context", "operator_context",
 ]  # fmt: skip
 
 
@@ -180,7 +180,7 @@ class BinOp(Operator):
         >>> larger.numpy(np.uint32([1, 5]), np.uint32([4, 2]))
         array([4, 5], dtype=uint32)
         """
-        return _TracedOp(name, identity, _Twin(function, f"BinOp {name!r}"), commutative=commutative, check=check)
+        return TracedOp(name, identity, _Twin(function, f"BinOp {name!r}"), commutative=commutative, check=check)
 
     def identity_for(self, datatype: Datatype) -> Any:
         """The identity as a numpy scalar of `datatype`."""
@@ -254,7 +254,7 @@ class BinOp(Operator):
 
 @dataclass(frozen=True)
 class _Twin:
-    """The numpy twin of an operator that was made from a Python function."""
+    """The numpy twin of an operator that was made from a Python function, which is traced at each use."""
 
     function: Callable[[Any, Any], Any]
     what: str
@@ -265,25 +265,33 @@ class _Twin:
 
     def __call__(self, a: Any, b: Any) -> Any:
         dtype = np.result_type(a, b) if np.asarray(a).dtype.names is None else np.asarray(a).dtype
-        return self.traced(as_datatype(dtype, ITEM_DATATYPES)).twin(a, b)
+        return self.traced(as_datatype(dtype, ITEM_DATATYPES))(a, b)
 
 
-class _TracedOp(BinOp):
-    """An operator that was made from a Python function."""
+class TracedOp(BinOp):
+    """An operator that was made from a Python function, or what `on` made of it for items of one datatype."""
 
-    numpy: _Twin  # pyright: ignore[reportIncompatibleMethodOverride]  # a callable, too
+    numpy: _Twin | Traced  # pyright: ignore[reportIncompatibleMethodOverride]  # a callable, too
 
     def _check_definition(self) -> None:
-        if not callable(self.numpy.function):
+        if isinstance(self.numpy, _Twin) and not callable(self.numpy.function):
             raise ArgumentError(f"{self._title} needs a function of two items, not {self.numpy.function!r}")
+
+    def _traced(self, datatype: Datatype) -> Traced:
+        return self.numpy if isinstance(self.numpy, Traced) else self.numpy.traced(datatype)
+
+    def on(self, datatype: Datatype) -> TracedOp:
+        """Return the operator that it is now for items of a datatype; it keeps neither function nor closure."""
+        identity = self.identity_for(datatype) if callable(self.identity) else self.identity
+        return replace(self, identity=identity, numpy=self._traced(datatype))
 
     def text_for(self, datatype: Datatype) -> str:
         """Return the text for items of a datatype."""
-        return self.numpy.traced(datatype).text()
+        return self._traced(datatype).text()
 
     def checks_for(self, datatype: Datatype) -> ShaderChecks | None:
         """Return the run-time checks that a user's functions that it calls ask for; None without any."""
-        return self.numpy.traced(datatype).shader_checks
+        return self._traced(datatype).shader_checks
 
 
 _WGSL = {1: "u32", 2: "vec2<u32>", 3: "vec3<u32>", 4: "vec4<u32>"}

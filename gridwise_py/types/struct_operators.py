@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import DatatypeError
 from .datatype import Datatype, Struct
 from .operations import OPERATIONS, operation_text
-from .operators import Add, And, BinOp, Max, Min, Multiply, Or, Xor
+from .operators import Add, And, BinOp, Max, Min, Multiply, Or, TracedOp, Xor
 
 __all__ = [
     "FIELD_OPERATIONS", "ArgMax", "ArgMin", "ArgMinMax", "ArgOp", "ArgRank", "First", "Last", "MinMax", "Moments",
@@ -280,6 +280,8 @@ def _on(op: BinOp, datatype: Struct) -> StructOp:
 
 def on_items(op: BinOp, datatype: Datatype) -> BinOp:
     """Return an operator for items of a datatype: of structs, sums, products, minima and maxima are field by field."""
+    if isinstance(op, TracedOp):
+        return op.on(datatype)
     own = _FIELD_BY_FIELD.get(op.name)
     return _on(op, datatype) if isinstance(datatype, Struct) and own is not None and op is own[0] else op
 

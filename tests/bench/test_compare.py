@@ -400,6 +400,20 @@ def test_kernels_of_one_label_are_kept_apart():
     assert [(row.name, row.past_gate) for row in found.rows[1:]] == [("pass", False), ("pass #2", True)]
 
 
+def test_many_kernels_of_one_label_are_judged_as_one():
+    rng = np.random.default_rng(1)
+    a = document(entries=[entry(rng, kernels=("step",) * 78)])
+    assert [row.name for row in compare(a, a).rows] == ["gpu_span", "step × 78"]
+    slower = copy.deepcopy(a)
+    for k in range(78):
+        slower = scaled(slower, 0, k, 1.3)
+    (_, row) = compare(a, slower).rows
+    assert row.past_gate
+    assert row.verdict.ratio == pytest.approx(1.3)
+    other = document(entries=[entry(rng, kernels=("step",) * 77)])
+    assert [row.name for row in compare(a, other).rows] == ["gpu_span"]
+
+
 def test_kernels_and_cases_of_one_side_are_named():
     rng = np.random.default_rng(1)
     a = document(entries=[entry(rng), entry(rng, n=5)])

@@ -15,6 +15,7 @@ from gridwise_py.bench.calibrate.kernels import bind_canary, bind_flush
 from gridwise_py.bench.cases.case import Case
 from gridwise_py.bench.cases.mode import Mode
 from gridwise_py.bench.checks.check import Mismatch
+from gridwise_py.bench.results.entries import result_of
 from gridwise_py.bench.sampling import measure
 from gridwise_py.bench.sampling import sampler as sampling
 from gridwise_py.bench.sampling.measure import measure_case
@@ -126,6 +127,50 @@ def test_sequences_several_kernels_and_functions_are_measured(timed, device, sca
     assert all(0 < a < b for a, b in zip(span, wall, strict=True))  # the wait around a call holds its kernels
     assert [m.checked for m in found.values()] == [False, False, False, False, True]
     assert found["returned"].correct
+
+
+def test_passes_that_a_function_times_are_kernels(timed, device, scan):
+    x, total = gw.asarray(X, device), gw.Reduce(device, "u32")
+
+    def record(encoder, x, timing=None):
+        copy_pass = encoder.begin_compute_pass(timestamp_writes=timing.span("own pass") if timing else None)
+        copy_pass.end()
+        total.record(encoder, input=x, timing=timing)
+        scan.record(encoder, input=x, timing=timing)
+
+    def submit():
+        return total.execute(input=x, enable_gpu_timing=True), scan.execute(input=x, enable_gpu_timing=True)
+
+    recorded, submitted = (
+        gw.measure(record, protocol=_protocol(samples=3), x=x), gw.measure(submit, protocol=_protocol(samples=3)),
+    )  # fmt: skip
+    labels = [kernel.label for each in (total, scan) for kernel in each.bind(input=x).plan.kernels]
+    assert [kernel.name for kernel in recorded.kernels] == ["own pass", *labels]
+    assert [kernel.name for kernel in submitted.kernels] == labels
+    for m in (recorded, submitted):
+        assert all(kernel.median_ns for kernel in m.kernels[-2:])
+        assert m.whole["gpu_span"].median_ns >= max(kernel.median_ns for kernel in m.kernels[-2:])
+        assert len(result_of(m).kernels) == len(m.kernels)
+    with pytest.raises(gw.ArgumentError, match="'batch' is not for a function that takes timing="):
+        gw.measure(record, mode="batch", x=x)
+
+
+def test_a_function_times_the_same_passes_each_time(timed, device, scan):
+    x, calls = gw.asarray(X, device), []
+
+    def record(encoder, x, timing=None):
+        calls.append(timing)
+        for _ in range(1 + (timing is not None and len(calls) > 1)):
+            scan.record(encoder, input=x, timing=timing)
+
+    def submit():
+        calls.append(None)
+        return [scan.execute(input=x, enable_gpu_timing=True) for _ in range(2 + (len(calls) > 1))]
+
+    for run, arguments in ((record, {"x": x}), (submit, {})):
+        calls.clear()
+        with pytest.raises(gw.ArgumentError, match=f"{run.__name__} timed .* spans, but .* at its first call"):
+            gw.measure(run, protocol=_protocol(samples=3), **arguments)
 
 
 def test_the_result_of_a_function_is_checked(device):

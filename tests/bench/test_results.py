@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import types
 from pathlib import Path
 
 import jsonschema
@@ -18,8 +19,9 @@ import pytest
 import gridwise_py as gw
 from gridwise_py.bench.cases.mode import Mode
 from gridwise_py.bench.checks.check import Mismatch
-from gridwise_py.bench.results import model, writer
-from gridwise_py.bench.results.context import git_state, run_header, without_paths
+from gridwise_py.bench.report.page_tables import device_card
+from gridwise_py.bench.results import context, model, writer
+from gridwise_py.bench.results.context import git_state, host_context, run_header, without_paths
 from gridwise_py.bench.results.dataframe import to_dataframe
 from gridwise_py.bench.results.entries import result_of, results_document
 from gridwise_py.bench.results.model import Results
@@ -135,7 +137,7 @@ def test_command_lines_lose_their_folders():
 
 
 @pytest.mark.needs("git")
-def test_the_state_of_a_checkout(tmp_path):
+def test_the_state_of_a_checkout(tmp_path, monkeypatch):
     assert git_state(tmp_path) is None
 
     def git(*words):
@@ -153,6 +155,26 @@ def test_the_state_of_a_checkout(tmp_path):
     assert git_state(tmp_path)["dirty"] is False
     (tmp_path / "a").write_text("2")
     assert git_state(tmp_path)["dirty"] is True
+    monkeypatch.setattr(context, "OWN_WORKLOADS", {})
+    (tmp_path / "deep" / "er").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "deep" / "er")
+    assert host_context()["user_git"] == {"commit": state["commit"], "dirty": True}
+    workload = types.SimpleNamespace(path=tmp_path / "deep" / "bench.py")
+    monkeypatch.chdir("/")
+    assert "user_git" not in host_context()
+    monkeypatch.setattr(context, "OWN_WORKLOADS", {"bench.a": workload})
+    assert host_context()["user_git"]["commit"] == state["commit"]
+    monkeypatch.setattr(context, "_OURS", tmp_path)
+    assert "user_git" not in host_context()
+
+
+def test_the_users_repository_is_read_and_shown():
+    commit = {"commit": "ab" * 20, "dirty": True}
+    made = loaded(header(context=header()["context"] | {"user_git": commit}))
+    assert made.to_json()["context"]["user_git"] == commit
+    pairs = device_card(made, "run", "run.json", b"{}")["pairs"]
+    assert ("your commit", "abababababab, with changes") in [tuple(pair) for pair in pairs]
+    assert "user_git" not in loaded(header()).to_json()["context"]
 
 
 # ---- files that are wrong

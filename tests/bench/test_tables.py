@@ -7,7 +7,9 @@ import io
 import json
 import math
 import re
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from rich.console import Console
@@ -30,7 +32,7 @@ from gridwise_py.bench.sweep.suite import Job
 from gridwise_py.bench.sweep.tune import Check
 from gridwise_py.cli import main
 from gridwise_py.cli.output import showing_progress
-from gridwise_py.display.quantities import format_time
+from gridwise_py.display.quantities import format_each, format_time
 from gridwise_py.display.table import Column
 from gridwise_py.storage.json_files import write_json
 from helpers.results import DEVICE, document, loaded, measurement, series
@@ -198,6 +200,34 @@ def test_kernels_are_below_their_primitive_and_only_if_there_are_several():
     lines = _lines([measurement("copy", op=None, labels=("copy",)), measurement("scan", labels=("first", "second"))])
     assert [re.match(r" *[a-z]+", line)[0] for line in lines[3:7]] == ["copy", "scan", "  first", "  second"]
     assert not any(line.startswith("  copy") for line in lines)
+
+
+def test_many_kernels_of_one_label_are_one_row_and_few_are_apart():
+    many = measurement("scan", labels=("first", *["step"] * 78))
+    lines = _lines([many, measurement("copy", labels=["pass"] * 8)])
+    assert [re.match(r" *\w+", line)[0] for line in lines[3:6]] == ["scan", "  first", "  step"]
+    medians = [kernel.median_ns for kernel in many.kernels[1:]]
+    total = format_time(np.median(np.sum([kernel.samples_ns for kernel in many.kernels[1:]], axis=0)))
+    assert re.search(rf"step × 78 +{re.escape(total)} +{format_each((min(medians), max(medians)))}", lines[5])
+    assert sum(line.startswith("  pass") for line in lines) == 8
+    alone = _lines([measurement("scan", labels=["step"] * 9)])
+    assert any("step × 9" in line for line in alone)
+    assert "step × 78" in many._repr_html_()
+
+
+def test_times_of_each_share_a_unit():
+    assert format_each((97e3, 225e3)) == "97.0 to 225 µs each"
+    assert format_each((970.0, 2.25e6)) == "970 ns to 2.25 ms each"
+
+
+def test_rounds_are_together_before_they_are_pooled():
+    made = loaded(document([measurement("scan", labels=["step"] * 78)] * 2))
+    rounds = tuple(replace(result, round=k, process=k) for k, result in enumerate(made.results))
+    (result,) = pooled(replace(made, results=rounds)).results
+    (kernel,) = result.kernels
+    sums = [np.sum([one.samples_ns for one in each.kernels], axis=0) for each in rounds]
+    np.testing.assert_allclose(kernel.samples_ns, np.concatenate(sums))
+    assert kernel.each_ns == (min(k.median_ns for k in rounds[0].kernels), max(k.median_ns for k in rounds[0].kernels))
 
 
 def test_empty_lines_part_sweeps_only():

@@ -53,6 +53,43 @@ def test_nothing_runs_while_it_is_captured(device):
     np.testing.assert_array_equal(y.to_numpy(), sums(X))
 
 
+def test_calls_have_labels(device):
+    x = gw.asarray(X, device)
+    small = gw.ScanTuning(workgroup_size=64, vecs=1)
+    scan, copy = gw.Scan(device, strategy="reduce_then_scan", tuning=small), gw.Copy(device)
+    own = scan.bind(input=x).plan
+    assert len(own.kernels) > 1
+    with gw.capture(device) as inner, inner.label("inside"):
+        copy.execute(input=x)
+    with gw.capture(device) as sequence:
+        with sequence.label("sums"):
+            scan.execute(input=x)
+            with sequence.label("last"):
+                copy.execute(input=x)
+            gw.cumsum(x.view(np.float32))
+        copy.execute(input=x)
+        inner.execute()
+    labels = sequence.labels
+    assert labels[: len(own.kernels)] == tuple(f"sums {kernel.label}" for kernel in own.kernels)
+    assert labels[len(own.kernels)] == "last"
+    assert all(label.startswith("sums") for label in labels[len(own.kernels) + 1 : -2])
+    assert labels[-2:] == ("copy", "inside")
+    assert "last" in repr(sequence)
+    run = sequence.execute(enable_cpu_timing=True)
+    assert run.get_timing_result().labels == labels
+    measured = gw.measure(sequence, protocol=gw.SamplingProtocol(samples=1, timeout_s=0.1, warmup_s=0, max_warmup_s=0))
+    assert tuple(kernel.name for kernel in measured.kernels) == labels
+
+
+def test_labels_are_for_what_is_captured(case):
+    with pytest.raises(gw.ArgumentError, match=r"inside of gw\.capture"), case.sequence.label("late"):
+        pass
+    with gw.capture(case.device) as sequence:
+        for wrong in ("", 3):
+            with pytest.raises(gw.ArgumentError, match="a str of at least one"), sequence.label(wrong):
+                pass
+
+
 def test_a_replay_takes_what_the_arrays_hold_by_then(case):
     for items in (X, REVERSED, X + 7):
         case.x.copy_from(items)

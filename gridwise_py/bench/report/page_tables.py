@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
-from ...display.quantities import format_number, format_percent, format_time
+from ...display.quantities import format_each, format_number, format_percent, format_time
 from ...display.table import Cell
 from ...display.terminal import clean
 from ..analysis.compare import Comparison, Rank
@@ -17,7 +17,7 @@ from ..analysis.remarks import Remark, remarks
 from ..analysis.roofline import Point
 from ..cases.names import n_text
 from ..results.columns import QUANTITIES, Quantity, Shares, shown
-from ..results.model import Host, Result, Results
+from ..results.model import Host, Kernel, Result, Results
 from ..results.shares import copy_shares
 from ..stats.series import Series
 from .comparison import (
@@ -208,8 +208,9 @@ def _of_run(document: Results) -> list[Remark]:
     if not document.complete:
         of = f" of {document.planned}" if document.planned else ""
         found.append(Remark("warning", f"The run was interrupted: {len(document.results)}{of} cases are here."))
-    if document.context.git is not None and document.context.git.dirty:
-        found.append(Remark("note", "The sources had changes that are in no commit."))
+    for git, whose in ((document.context.git, "The"), (document.context.user_git, "Your")):
+        if git is not None and git.dirty:
+            found.append(Remark("note", f"{whose} sources had changes that are in no commit."))
     return found
 
 
@@ -219,7 +220,7 @@ def _of_run(document: Results) -> list[Remark]:
 def device_card(document: Results, name: str, file_name: str, content: bytes) -> dict[str, Any]:
     """Return title, tags, and pairs of name and value for the device and the run of a file."""
     device, context = document.device, document.context
-    host, git = context.host, context.git
+    host = context.host
     step, period = device.tick_step_ns, device.tick_period_ns
     tick = "no timestamps" if period is None else f"steps of {step or period:g} ns, {period:g} ns per tick"
     if period is not None and device.tick_period_source:
@@ -239,7 +240,6 @@ def device_card(document: Results, name: str, file_name: str, content: bytes) ->
         for key, value in (device.floors or {}).items()
         if value is not None
     ]
-    commit = f"{git.commit[:12]}{', with changes' if git.dirty else ''}" if git else None
     pairs = [
         ("driver", f"{device.driver} ({device.backend})"),
         ("vendor", device.vendor),
@@ -251,7 +251,8 @@ def device_card(document: Results, name: str, file_name: str, content: bytes) ->
         ("measured", context.time.replace("T", " ")),
         ("versions", ", ".join(f"{key} {value}" for key, value in context.versions.items() if value is not None)),
         ("host", _host(host)),
-        ("commit", commit),
+        ("commit", None if context.git is None else str(context.git)),
+        ("your commit", None if context.user_git is None else str(context.user_git)),
         ("command", None if not context.command else f"gridwise {' '.join(context.command)}"),
         ("suite", context.suite),
         ("file", f"{file_name}, {len(content):,} bytes, sha256 {hashlib.sha256(content).hexdigest()[:16]}…"),
@@ -307,6 +308,8 @@ def _result_rows(document: Results, name: str, result: Result, quantities: list[
 
     def of_gpu(series: Series | None) -> Cell:
         summary = None if series is None else series.summary
+        if summary is not None and isinstance(series, Kernel) and series.each_ns:
+            return Cell(f"{format_time(summary.median_ns)}, {format_each(series.each_ns)}", summary.median_ns)
         return empty if summary is None else Cell(gpu_text(document, result, summary), summary.median_ns)
 
     def count(series: Series | None) -> Cell:
@@ -335,10 +338,9 @@ def _result_rows(document: Results, name: str, result: Result, quantities: list[
             count(kernel),
             Cell(""),
         ]
-        for kernel in result.kernels
+        for kernel in result.shown_kernels
     ]
-    # A single kernel is the whole; its row would repeat the result's.
-    return [whole, *kernels] if len(kernels) > 1 else [whole]
+    return [whole, *kernels]
 
 
 # ---- verdicts, roofline

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from ...display.quantities import format_number, format_time
+from ...display.quantities import format_each, format_number, format_time
 from ...display.table import Cell, Column, Table
 from ..analysis.remarks import CLOCK_WORDS, DIFFER_MARK, Remark, listed, remarks
 from ..cases.mode import Mode
@@ -39,7 +39,9 @@ def _time(series: Series | None) -> str:
 
 
 def _uncertainty(series: Series | None, step_ns: float) -> str:
-    """Return the uncertainty of a median, or how few its samples are."""
+    """Return the uncertainty of a median, or how few its samples are; of many kernels as one, the times of each."""
+    if isinstance(series, Kernel) and series.each_ns:
+        return format_each(series.each_ns)
     summary = None if series is None else series.summary
     return "" if summary is None else summary.uncertainty_text(step_ns)
 
@@ -99,7 +101,7 @@ def _table(document: Results, columns: Sequence[_Cells]) -> TextTable:
         for result in group:
             first = is_sweep and result is group[0]
             table.add_row(*(of_case(result) for _, of_case, _ in columns), begins_group=first)
-            for kernel in result.kernels if len(result.kernels) > 1 else ():
+            for kernel in result.shown_kernels:
                 cells = ("" if of_kernel is None else of_kernel(kernel, result) for _, _, of_kernel in columns)
                 table.add_row(*cells, kind="dim")
     return table

@@ -20,9 +20,12 @@ from ... import __version__, capabilities, settings
 from ...internals import context_of, engine_description, wait_method
 from ...storage.json_files import json_data
 from ..calibrate.repeatability import known_spreads
+from ..cases.own_files import OWN_WORKLOADS
 from .model import SCHEMA, SCHEMA_VERSION, Results
 
-__all__ = ["host_context", "run_context", "run_header"]
+__all__ = ["host_context", "run_context", "run_header", "users_git"]
+
+_OURS = Path(__file__).resolve().parents[3]
 
 
 def host_context() -> dict[str, Any]:
@@ -47,8 +50,19 @@ def host_context() -> dict[str, Any]:
             "launch_blocking": settings.launch_blocking(),
             **({} if checks is None else {f"shader_checks.{checks}": True}),
         },
-        "git": git_state(Path(__file__).resolve().parents[3]),
+        "git": git_state(_OURS),
+        **({} if (users := users_git()) is None else {"user_git": users}),
     }
+
+
+def users_git() -> dict[str, Any] | None:
+    """Return the state of the repository of a user's benchmarks, or of the working directory; None without another."""
+    try:
+        folder = next((one.path.resolve().parent for one in OWN_WORKLOADS.values()), None) or Path.cwd()
+    except OSError:  # it was removed
+        return None
+    top = next((each for each in (folder, *folder.parents) if (each / ".git").exists()), _OURS)
+    return None if top == _OURS else git_state(top)
 
 
 def git_state(folder: Path) -> dict[str, Any] | None:

@@ -21,6 +21,7 @@ from ..cases.names import case_name
 from ..sampling.machine_load import is_busy
 from ..stats.energy import EnergyResult
 from ..stats.series import Count, Difference, Positive, Series, StopReason, Summary, Time
+from ..stats.statistics import together
 
 __all__ = [
     "SCHEMA",
@@ -73,10 +74,13 @@ _Stamp = Annotated[int, Limits(at_least=0, at_most=(1 << 64) - 1)]
 
 @dataclass(frozen=True, kw_only=True)
 class Git(Record):
-    """The checkout that gridwise_py ran from."""
+    """A checkout, and whether it had changes that are in no commit."""
 
     commit: Annotated[str, Limits(pattern="^[0-9a-f]{40,64}$")]
     dirty: bool
+
+    def __str__(self) -> str:
+        return f"{self.commit[:12]}{', with changes' if self.dirty else ''}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +105,8 @@ class Context(Record):
         Of gridwise_py, wgpu, numpy and Python; of a page's file, of the browser.
     host : Host
     byteorder : str or None
-    git : Git or None
+    git, user_git : Git or None
+        The checkout that gridwise_py ran from, and the repository of the user's benchmarks or working directory.
     seed : int
         For the data and the order of cases.
     command : tuple of str or None
@@ -124,6 +129,7 @@ class Context(Record):
     host: Host
     byteorder: Literal["little", "big"] | None = left_out()
     git: Git | None
+    user_git: Git | None = left_out()
     seed: Count
     command: tuple[str, ...] | None
     suite: str | None = may_lack()
@@ -285,11 +291,13 @@ class Kernel(Series):
     """The times of one kernel; `name` is the key `label` in the file.
 
     `shader_checks` are the run-time checks of its shader; None if that is unknown, and in older files.
+    `each_ns` are the least and the greatest median of many that are shown as one. A results file keeps them apart.
     """
 
     name: str = field(metadata=key("label"))
     gpu_ns: Time | None = field(default=None, kw_only=True)
     shader_checks: ShaderChecks | None = left_out()
+    each_ns: tuple[Time, Time] | None = left_out()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -604,15 +612,18 @@ class Result(Record):
 
     @property
     def labelled_kernels(self) -> dict[str, Kernel]:
-        """Its kernels by unique names: a second kernel with the same label gets a number."""
+        """Its kernels by unique names: many of one label are one, else the second one has a number."""
         found: dict[str, Kernel] = {}
-        for kernel in self.kernels:
-            label, count = kernel.name, 1
-            while label in found:
-                count += 1
-                label = f"{kernel.name} #{count}"
-            found[label] = kernel
+        for label, (kernel, many) in together(self.kernels).items():
+            medians = [one.median_ns for one in many if one.median_ns is not None]
+            each_ns = (min(medians), max(medians)) if medians and len(many) > 1 else None
+            found[label] = kernel if each_ns is None else replace(kernel, gpu_ns=kernel.median_ns, each_ns=each_ns)
         return found
+
+    @property
+    def shown_kernels(self) -> tuple[Kernel, ...]:
+        """Its kernels; none for a single one, which is the whole: its row would repeat the result's."""
+        return self.kernels if len(self.kernels) > 1 or any(one.each_ns for one in self.kernels) else ()
 
     # ---- what was seen meanwhile
 

@@ -35,10 +35,15 @@ def pooled(document: Results) -> Results:
     With several processes, the time is the geometric mean of the medians of the processes, and its interval is that of
     Student's t over them. With several rounds of one process, the interval of the median of all samples is at least as
     wide as that of Student's t over the medians of the rounds. With fewer than six samples in all there is no interval,
-    and the time is their median. A pooled result has no raw ``samples``.
+    and the time is their median. A pooled result has no raw ``samples``. Many kernels of one label are one.
     """
     cases = by_case(document.results).values()
-    return replace(document, results=tuple(rounds[0] if len(rounds) == 1 else _pool(rounds) for rounds in cases))
+    return replace(document, results=tuple(_pool(rounds) if len(rounds) > 1 else _alone(rounds[0]) for rounds in cases))
+
+
+def _alone(result: Result) -> Result:
+    kernels = result.labelled_kernels.values()
+    return replace(result, kernels=tuple(kernels)) if len(kernels) < len(result.kernels) else result
 
 
 def _pool(rounds: Sequence[Result]) -> Result:
@@ -92,8 +97,10 @@ def _columns(visits: Sequence[tuple[_Times, int]]) -> tuple[list[_Times], list[i
 
 def _pooled_kernel(visits: Sequence[tuple[Kernel, int]]) -> Kernel:
     series = pooled_series(*_columns(visits))
+    each_ns = [time for kernel, _ in visits for time in kernel.each_ns or ()]
     return replace(
         visits[0][0],
+        each_ns=(min(each_ns), max(each_ns)) if each_ns else None,
         samples_ns=series.samples_ns,
         summary=series.summary,
         invalid=series.invalid,

@@ -58,7 +58,8 @@ def measure(
     ----------
     subject : Primitive, Sequence, callable, primitives, or Benchmark
         Several kernels run in order. A function that takes an ``encoder``, and the arguments by name, records on it;
-        one without submits by itself, and is timed as `benchmark` does.
+        one without submits by itself, and is timed as `benchmark` does. The spans that the one takes of a parameter
+        ``timing=None``, a `TimingSession`, and those that the other returns, are kernels.
     mode : {"hot", "cold", "batch", "latency"}
         See docs/concepts/measuring.md. By default hot; latency for what submits by itself.
     protocol : SamplingProtocol, optional

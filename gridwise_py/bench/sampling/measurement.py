@@ -15,6 +15,7 @@ from ..cases.names import case_name
 from ..checks.check import Mismatch
 from ..stats.energy import EnergyResult
 from ..stats.series import Series, StopReason
+from ..stats.statistics import together
 from .machine_load import load_note
 
 __all__ = ["CHANGES_ITSELF", "Measurement"]
@@ -146,7 +147,7 @@ class Measurement:
         return f"Measurement({self._title()}: {time}{self._no_gpu_time()}, {'; '.join(filter(None, notes))})"
 
     def _repr_html_(self) -> str:
-        named = [(series.name, series) for series in self.kernels]
+        named = [(name, series) for name, (series, _) in together(self.kernels).items()]
         named += [(_QUANTITIES.get(name, name), series) for name, series in self.whole.items()]
         headings = ("per trial", "median", "95 % interval", "least", "samples", "left out")
         rows = [(name, *series.texts()) for name, series in named]

@@ -320,13 +320,13 @@ class Sampler:
         """Call what submits by itself; its timestamps are read when all calls are done."""
         self._before(before)
         walls: list[tuple[int, int]] = []
-        reads: list[Callable[[], tuple[int, int] | None]] = []
+        reads: list[Callable[[], tuple[tuple[int, int], ...] | None]] = []
         for _ in range(samples):
             t0, t1, t2 = bracket(self.device, call, call.used)
             walls.append((t2 - t0, t1 - t0))
             reads.append(call.stamps())
         stamps = [read() for read in reads]
-        ticks = [(stamp or (0, 0),) for stamp in stamps]
+        ticks = [stamp or ((0, 0),) * self.kernels for stamp in stamps]
         wall_ns, submit_ns = (tuple(map(float, times)) for times in zip(*walls, strict=True))
         timed = np.array(ticks, np.uint64) if any(stamps) else None
         return Block(timed, tuple(range(samples)), wall_ns, submit_ns, (), (None, None))

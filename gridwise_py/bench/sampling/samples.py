@@ -211,11 +211,11 @@ class Samples:
             pairs = sum(self.block_samples) * len(self._labels)
             found.append(f"{discarded.total()} of {pairs} pairs of timestamps: {classes}")
         if tick_step_ns:
-            short = [
+            short = dict.fromkeys(
                 kernel.name
                 for kernel in kernels
                 if kernel.median_ns is not None and kernel.median_ns * self._divide < _STEPS_OF_A_SPAN * tick_step_ns
-            ]
+            )
             if short or discarded[SampleClass.EQUAL.value]:
                 remedy = "raise batch_trials" if self._mode is Mode.BATCH else "use mode 'batch'"
                 found.append(

@@ -19,7 +19,17 @@ import wgpu
 from ... import Array, BoundCall, ChunkedArray, Primitive, TimingSession, asarray
 from ... import Sequence as CapturedSequence
 from ...errors import ArgumentError, DatatypeError
-from ...internals import Edges, OnGpu, Spans, bind_nothing, context_of, submit, wait_idle, write_timestamp
+from ...internals import (
+    Edges,
+    OnGpu,
+    Spans,
+    bind_nothing,
+    context_of,
+    kernel_labels,
+    submit,
+    wait_idle,
+    write_timestamp,
+)  # fmt: skip
 from ...settings import ShaderChecks
 from ..cases.benchmarked import Benchmark, Run
 from ..cases.mode import MODES, Mode
@@ -205,8 +215,17 @@ def checked_mode(benchmark: Benchmark, mode: str | None, usual: str) -> Mode:
     asked, run = mode or usual, cast(Any, benchmark.run)
     if asked not in MODES:
         raise ArgumentError(f"mode {asked!r} is unknown; known are {', '.join(MODES)}")
-    if not _is_function(run) or not _submits(run, benchmark.inputs):
+    if not _is_function(run):
         return Mode(asked)
+    if not _submits(run, benchmark.inputs):
+        if asked != Mode.BATCH.value or not _takes_timing(run, benchmark.inputs):
+            return Mode(asked)
+        if mode is None:
+            return Mode.HOT
+        raise ArgumentError(
+            "mode 'batch' is not for a function that takes timing=, whose passes are timed trial by trial: use mode "
+            "'hot', or leave the parameter out, for the time of the whole"
+        )
     if mode not in (None, Mode.LATENCY.value):
         raise ArgumentError(
             f"mode {str(mode)!r} is not for a function that submits by itself, which is timed call by call: use mode "
@@ -258,6 +277,11 @@ def _submits(run: Callable[..., Any], inputs: Mapping[str, Any]) -> bool:
         f"({', '.join(('encoder', *inputs))}), to record, nor with ({names}), to submit by itself; give it these "
         f"parameters"
     )
+
+
+def _takes_timing(run: Callable[..., Any], inputs: Mapping[str, Any]) -> bool:
+    """Whether a function that records takes a `TimingSession` for its passes."""
+    return "timing" in _parameters(run) and "timing" not in inputs
 
 
 def _function_name(run: Any) -> str:
@@ -317,12 +341,12 @@ def subject_of(device: wgpu.GPUDevice | None, name: str, benchmark: Benchmark) -
         _check_device(device, name, run.device)
         arrays = _arrays(benchmark, device)
         outputs = _named_outputs(benchmark, arrays) or _only_arrays(arrays)
-        found = _of_calls(device, name, run.calls, arrays, outputs)
+        found = _of_calls(device, name, run.calls, arrays, outputs, run.labels)
     elif isinstance(run, (Mapping, Sequence)):
         found = _of_several(device, name, run, benchmark)
     elif callable(run):
         arrays = _arrays(benchmark, device)
-        recorded = _Recorded(device, name, run, arrays)
+        recorded = _Recorded(device, name, run, arrays, takes_timing=_takes_timing(run, benchmark.inputs))
         found = Subject(device, name, recorded, arrays, _named_outputs(benchmark, arrays) or _only_arrays(arrays))
     else:
         raise ArgumentError(
@@ -375,7 +399,10 @@ def _of_several(device: wgpu.GPUDevice, name: str, run: Any, benchmark: Benchmar
         arrays |= call.arrays
         outputs |= call.outputs
         calls.append((call, 1))
-    labels = [str(label) for label, _ in listed if label is not None]
+    # A kernel is called as its mapping does.
+    labels: list[str] = []
+    for (label, _), (call, _) in zip(listed, calls, strict=True):
+        labels += kernel_labels(str(label or ""), call.bound_plan.labels)
     found = _of_calls(device, name, calls, arrays, outputs, labels)
     return replace(found, unread=tuple(key for key in outputs if key not in benchmark.inputs))
 
@@ -386,7 +413,7 @@ def _of_calls(
     calls: Sequence[tuple[BoundCall[Any], int]],
     arrays: Mapping[str, Any],
     outputs: Mapping[str, Any],
-    labels: Sequence[str] = (),
+    labels: Sequence[str],
 ) -> Subject:
     shaders = {kernel.shader for call, _ in calls for kernel in call.plan.kernels}
     return Subject(
@@ -440,13 +467,7 @@ class _Calls:
         self._calls = [(call.bound_plan, trials) for call, trials in calls]
         self._kept = [call for call, _ in calls]  # with their arrays
         self.title: str = name
-        own = [plan.labels for plan, _ in self._calls]
-        if labels:  # a kernel is called as its mapping does; of several kernels of a primitive the label follows
-            own = [
-                (label,) if len(of_call) == 1 else tuple(f"{label} {one}" for one in of_call)
-                for label, of_call in zip(labels, own, strict=True)
-            ]
-        self.labels: tuple[str, ...] = tuple(label for of_call in own for label in of_call)
+        self.labels: tuple[str, ...] = tuple(labels)
 
     def encode(self, encoder: wgpu.GPUCommandEncoder, *, trials: int = 1, timing: TimingSession | None = None) -> None:
         for plan, own in self._calls:
@@ -467,7 +488,6 @@ class Submitted:
     Attributes
     ----------
     title : str
-    labels : tuple of str
     returned : object
         What the last call returned.
     first_ns : float
@@ -482,12 +502,15 @@ class Submitted:
 
     def __init__(self, name: str, call: Callable[[], Any], device: wgpu.GPUDevice | None):
         self._call, self._devices = call, UsedDevices(device)
-        self.title, self.labels = name, (name,)
+        self.title: str = name
         begin = time.perf_counter_ns()
         self.returned: Any = call()
         self.device: wgpu.GPUDevice = self._devices.first(self.returned)
         self.wait()
         self.first_ns = float(time.perf_counter_ns() - begin)
+        spans = spans_of(timings_of(self.returned))
+        #: Those of the spans that a call returns, if there are several.
+        self.labels: tuple[str, ...] = tuple(span.label for span in spans) if len(spans) > 1 else (name,)
 
     def __call__(self) -> None:
         """Call it."""
@@ -502,35 +525,55 @@ class Submitted:
         for device in self.used():
             wait_idle(device)
 
-    def stamps(self) -> Callable[[], tuple[int, int] | None]:
-        """Return what reads the first and the last timestamp of the last call; None if it returned none."""
+    def stamps(self) -> Callable[[], tuple[tuple[int, int], ...] | None]:
+        """Return what reads begin and end of each of `labels` in the last call; None if it returned none."""
         timings = timings_of(self.returned)
 
-        def read() -> tuple[int, int] | None:
+        def read() -> tuple[tuple[int, int], ...] | None:
             spans = spans_of(timings)
-            if not spans:
-                return None
-            wrong = next((one for one in spans if not one.valid), None)
-            if wrong is not None:
-                return wrong.begin_ticks, wrong.end_ticks
-            return min(one.begin_ticks for one in spans), max(one.end_ticks for one in spans)
+            found = tuple((one.begin_ticks, one.end_ticks) for one in spans)
+            if found and len(found) != len(self.labels):
+                raise ArgumentError(_other_spans(self.title, len(found), len(self.labels)))
+            return found or None
 
         return read
+
+
+def _other_spans(name: str, found: int, first: int) -> str:
+    return f"{name} timed {found} spans, but {first} at its first call; time the same passes each time"
 
 
 class _Recorded:
     """What a function of a user records; `Runnable`.
 
     Its passes are its own, so there is one span: from a timestamp before the first of its commands to one after the
-    last. Without timestamps between passes, passes of a kernel that does nothing take them.
+    last. Without timestamps between passes, passes of a kernel that does nothing take them. A function that takes
+    ``timing`` has the spans that it asks for, which a first recording tells.
     """
 
-    def __init__(self, device: wgpu.GPUDevice, name: str, record: Callable[..., Any], arrays: Mapping[str, Any]):
+    def __init__(
+        self, device: wgpu.GPUDevice, name: str, record: Callable[..., Any], arrays: Mapping[str, Any], *,
+        takes_timing: bool,
+    ):  # fmt: skip
         self._device, self._record, self._arrays = device, record, arrays
         self.title: str = name
         self.labels: tuple[str, ...] = (name,)
+        self._times_passes = False
+        if takes_timing and context_of(device).has_timestamps:
+            session = context_of(device).timing_helper.session()
+            record(device.create_command_encoder(), **arrays, timing=session)
+            self._times_passes = bool(session.labels)
+            self.labels = session.labels or self.labels
+            session.abandon()
 
     def encode(self, encoder: wgpu.GPUCommandEncoder, *, trials: int = 1, timing: TimingSession | None = None) -> None:
+        if self._times_passes and timing is not None:
+            before = timing.span_count
+            for _ in range(trials):
+                self._record(encoder, **self._arrays, timing=timing)
+            if timing.span_count - before != trials * len(self.labels):
+                raise ArgumentError(_other_spans(self.title, timing.span_count - before, len(self.labels)))
+            return
         edges = None if timing is None else timing.edges(self.labels[0])
         if edges is not None:
             self._stamp(encoder, edges, is_end=False)

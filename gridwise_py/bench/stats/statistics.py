@@ -6,17 +6,23 @@ numpy only: loading scipy.stats takes longer than a short measurement. docs/cont
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ArgumentError
 from .resampling import autocorrelation_time, bootstrap_medians, median_interval
-from .series import LEAST_FOR_INTERVAL, StopReason, Summary
+from .series import LEAST_FOR_INTERVAL, Series, StopReason, Summary
 
-__all__ = ["Stopping", "StoppingRule", "is_stationary", "summarize"]
+__all__ = ["Stopping", "StoppingRule", "is_stationary", "summarize", "together"]
+
+_Times = TypeVar("_Times", bound=Series)
+# Of so many kernels with one label each has its own times: a sort of 8 bytes has 8 passes, which differ.
+_MOST_APART = 8
 
 _OUTLIER_RANGES = 1.5
 # With fewer independent samples the bootstrap of a median is too narrow (of seven it covers 86 %, not 95): its interval
@@ -69,6 +75,34 @@ def summarize(samples_ns: Sequence[float], *, confidence: float = 0.95, seed: in
         count=int(x.size),
         outliers=int(np.count_nonzero((x < q1 - reach) | (x > q3 + reach))),
     )
+
+
+def together(kernels: Sequence[_Times]) -> dict[str, tuple[_Times, tuple[_Times, ...]]]:
+    """Return kernels by names that are their own, each with those that it stands for.
+
+    Many of one label are one, ``"step × 78"``, whose samples are sums; else the second one has a number.
+    """
+    alike: dict[str, list[_Times]] = {}
+    for kernel in kernels:
+        alike.setdefault(kernel.name, []).append(kernel)
+    found: dict[str, tuple[_Times, tuple[_Times, ...]]] = {}
+    numbers = Counter[str]()
+    for kernel in kernels:
+        many, label = alike[kernel.name], kernel.name
+        if len(many) > _MOST_APART:
+            if kernel is many[0]:
+                samples = tuple(map(sum, zip(*(one.samples_ns for one in many), strict=False)))
+                invalid = dict(sum((Counter(one.invalid) for one in many), Counter[str]()))
+                label = f"{label} × {len(many)}"
+                summary = summarize(samples) if samples else None
+                sums = replace(kernel, name=label, samples_ns=samples, summary=summary, invalid=invalid)
+                found[label] = sums, tuple(many)
+            continue
+        while label in found:
+            numbers[kernel.name] += 1
+            label = f"{kernel.name} #{numbers[kernel.name] + 1}"
+        found[label] = kernel, (kernel,)
+    return found
 
 
 def _interval(x: NDArray[np.float64], median: float, confidence: float, seed: int) -> tuple[float, float]:

@@ -444,6 +444,8 @@ class _Kept:
         if then.settings is not None and now.settings is not None:
             _need_same(path, "settings", then.settings, now.settings)
         _need_same(path, "commit", _part(then.git, ["commit"]), _part(now.git, ["commit"]))
+        if then.user_git is not None and now.user_git is not None:
+            _need_same(path, "repository", _part(then.user_git, ["commit"]), _part(now.user_git, ["commit"]))
         finished = [result for result in document.results if result.error is None]
         self.results = {_job_key(result): replace(result, ticks=None) for result in finished}
         # Only those in the second file; the others are in the results.

@@ -96,13 +96,13 @@ class MergeOrder:
         else:
             if descending:
                 raise ArgumentError(f"{name}: descending=True together with less=; exchange a and b in the function")
-            if not callable(less):
+            if not callable(less):  # of a call by a function it is the trace already
                 raise ArgumentError(
                     f"{name}: less={less!r:.60} must be a function that says whether one item goes before another, for "
                     f"example less=lambda a, b: a < b; for the largest first give descending=True"
                 )
             self.datatype = _compared(name, dtype)
-            self.less = traced_order(less, self.datatype, f"less= of {name}")
+            self.less = less if isinstance(less, Traced) else traced_order(less, self.datatype, f"less= of {name}")
         self.descending: bool = bool(descending)
 
     @property
@@ -154,7 +154,7 @@ class MergeOrder:
     def is_before(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Return, item by item, whether a goes before b."""
         if self.less is not None:
-            return self.less.twin(a, b)
+            return self.less(a, b)
         return key_codes(a, self.descending) < key_codes(b, self.descending)
 
 
