@@ -220,7 +220,7 @@ def test_it(gpu_benchmark):
 """
     result = run(text, "--gridwise")
     result.assert_outcomes(failed=1)
-    assert re.search(r"test_it unnamed is wrong: .*name it in restore=", _said(result))
+    assert re.search(r"right only on what x held .*name it in restore=", _said(result))
 
 
 @pytest.mark.needs("the repository")
