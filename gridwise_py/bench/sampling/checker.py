@@ -171,8 +171,8 @@ class Checker:
         if counts:
             raise ArgumentError(
                 f"{subject.name} is right only on what {', '.join(names)} held before the run: not every item is "
-                f"written, or some are read before. If what it held is an input, name it in restore=, and for a "
-                f"gw.Sequence also in inputs= of its gw.Benchmark"
+                f"written, or some are read before. If what it held is an input, name it in restore=, or, for a "
+                f"gw.Sequence, in inputs= of its gw.Benchmark"
             )
         return found
 

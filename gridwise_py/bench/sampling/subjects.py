@@ -317,6 +317,9 @@ def subject_of(device: wgpu.GPUDevice | None, name: str, benchmark: Benchmark) -
         arrays = _arrays(benchmark, device)
         written = {key: array for key, array in _only_arrays(arrays).items() if _uses(run.calls, array)[1]}
         found = _of_calls(device, name, run.calls, arrays, _named_outputs(benchmark, arrays) or written)
+        if isinstance(benchmark.outputs, Mapping):
+            both = [key for key, array in benchmark.outputs.items() if benchmark.inputs.get(key) is array]
+            found = replace(found, in_place=tuple(dict.fromkeys((*found.in_place, *both))))
     elif isinstance(run, (Mapping, Sequence)):
         found = _of_several(device, name, run, benchmark)
     elif callable(run):
