@@ -20,9 +20,9 @@ def _extent(array: Array) -> str:
 
 
 def check_overlaps(signature: Signature, arrays: Mapping[str, Items]) -> bool:
-    """Refuse overlaps that the kernels cannot bear; return whether an output overlaps another argument."""
+    """Refuse overlaps that the kernels cannot bear; return whether an output is read, or overlaps another argument."""
     primitive = signature.primitive
-    in_place = False
+    in_place = any(signature.arguments[output].is_read for output in signature.outputs)
     seen: set[str] = set()
     for output in signature.outputs:
         seen.add(output)

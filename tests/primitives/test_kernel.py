@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -46,7 +47,7 @@ def test_it_runs(device):
 def test_it_is_timed(device, require):
     require("timestamp-query")
     x = gw.asarray(X, device)
-    kernel = _scale(device)
+    kernel = gw.Kernel(device, SCALE, {"x": "read", "y": "write"}, _groups, label="scale")
     run = kernel.execute(x=x, y=gw.empty_like(x), enable_gpu_timing=True, enable_cpu_timing=True, trials=5)
     result = kernel.get_timing_result()
     assert result.labels == ("scale",)
@@ -54,6 +55,22 @@ def test_it_is_timed(device, require):
     assert len(result.gpu_total_time_ns) == 1
     assert 0 < result.gpu_total_time_ns[0] <= result.cpu_total_time_ns
     np.testing.assert_array_equal(run.output.to_numpy(), 2 * X)
+
+
+def test_trials_repeat_the_same_work(device):
+    """A kernel that may read what it writes has one trial, as a primitive in place."""
+    text = SCALE.replace("y[id.x] = FACTOR", "y[id.x] += FACTOR")
+    x, y = gw.asarray(X, device), gw.asarray(X, device)
+    adding = gw.Kernel(device, text, BINDINGS, _groups)
+    for call in (partial(adding.execute, x=x, y=y), adding.bind(x=x, y=y).execute):
+        with pytest.raises(
+            gw.OverlapError, match=r"trials=2 .*'read_write' in a gw\.Kernel.*says 'write' in bindings="
+        ):
+            call(trials=2)
+    np.testing.assert_array_equal(y.to_numpy(), X)
+    np.testing.assert_array_equal(adding.execute(x=x, y=y).output.to_numpy(), 3 * X)
+    once = gw.Kernel(device, SCALE, {"x": "read", "y": "write"}, _groups).execute(x=x, y=y, trials=3)
+    np.testing.assert_array_equal(once.output.to_numpy(), 2 * X)
 
 
 def test_workgroups_as_a_number_a_tuple_and_a_callable(device):
@@ -190,7 +207,9 @@ def test_a_misaligned_view_is_refused_with_the_alignment(device):
 
 def test_what_a_kernel_cannot_be_given(device):
     x = gw.asarray(X, device)
-    with pytest.raises(gw.ArgumentError, match=r"'write'.*read, read_write, uniform"):
+    with pytest.raises(gw.ArgumentError, match=r"'output'.*read, read_write, write, uniform"):
+        gw.Kernel(device, SCALE, {"x": "output"}, 1)
+    with pytest.raises(gw.ArgumentError, match=r"bindings says 'write' of x, but the WGSL declares it as 'read'"):
         gw.Kernel(device, SCALE, {"x": "write"}, 1)
     with pytest.raises(gw.ArgumentError, match="at least one binding"):
         gw.Kernel(device, SCALE, {}, 1)
