@@ -60,8 +60,8 @@ class Kernel(Primitive):
     wgsl : str
         The shader, with all bindings in ``@group(0)``, which is compiled immediately.
     bindings : mapping from str to str
-        By variable: ``"read"``, ``"read_write"`` or ``"uniform"``; or ``"write"`` where it is ``read_write`` in the WGSL,
-        but what it held before is not read.
+        By variable: ``"read"``, ``"read_write"`` or ``"uniform"``; ``"write"`` is for a ``read_write`` one of which
+        nothing is read that it held before.
     workgroups : int, tuple of int, or callable
         Workgroup counts; a callable gets the lengths of the Arrays by name: of vec4 as many as floats.
     label : str, default "kernel"
@@ -258,7 +258,7 @@ class Kernel(Primitive):
             *zip(size, (f"max-compute-workgroup-size-{axis}" for axis in "xyz"), strict=False),
             (prod(size), "max-compute-invocations-per-workgroup"),
         ):
-            if value > limits[limit]:
+            if value > limits.get(limit, value):  # without a device, not all of them are known
                 raise LimitError(f"{what}, but {limit} is {limits[limit]:,}; take a smaller one")
         limit = "max-compute-workgroup-storage-size"
         if memory > limits[limit]:
@@ -286,7 +286,7 @@ class Kernel(Primitive):
         ) / operand.item_bytes
         raise LengthError(
             f"{self._label}: {name} has {operand.length:,} items of {operand.item_bytes} bytes, but the WGSL declares "
-            f"{variable.type}, which takes {takes}, such as {fitting:,.10g} items; give so many, or change the declaration"
+            f"{variable.type}, which takes {takes}: give {fitting:,.10g} items, say, or change the declaration"
         )
 
     @property
