@@ -568,8 +568,8 @@ LENGTHS = [
     ("array<f32, 16>", (16,), (15, 17), "array<f32,16>, which takes 64 bytes: give 16 items"),
     ("array<vec2<f32>, 2 * SIZE + 1>", (34,), (33, 35), "136 bytes"),
     ("array<mat3x3<f32>>", (12, 24), (9, 13), "48 bytes"),
-    ("array<Inner>", (8, 80), (7, 12), "32 bytes"),
-    ("Open", (8, 12), (4, 10), "16 bytes and a multiple of 16 bytes"),
+    ("array<Inner>", (16, 80), (8, 12), "64 bytes"),
+    ("Open", (12, 16), (8, 14), "32 bytes and a multiple of 16 bytes"),
     ("f32", (1,), (2,), "4 bytes"),
     ("array<Unknown>", (3,), (), ""),
 ]
@@ -580,8 +580,8 @@ def test_lengths_fit_what_the_text_declares(kind, fitting, others, match):
     text = f"""
 const SIZE = HALF * 2u; override HALF: u32 = 1;
 alias Four = vec4<f32>; // in two words
-struct Inner {{ @align(16) a: vec3<f32>, b: f32, c: f32, }}
-struct Open {{ head: f32, @size(8) next: u32, items: array<Four> }}
+struct Inner {{ a: vec3<f32>, @align(32) b: f32, c: f32, }}
+struct Open {{ head: f32, @size(20) next: u32, items: array<Four> }}
 @group(0) @binding(0) var<storage, read_write> y: {kind};
 @compute @workgroup_size(1) fn main() {{ }}"""
     options = {"wgsl": text, "bindings": {"y": "read_write"}, "workgroups": 1, "dtypes": {"y": "f32"}}
@@ -644,12 +644,13 @@ def test_extensions_that_a_text_enables(device, require):
     """What the standard demands is taken by every engine, and asks for the device's feature."""
     require("subgroup")
     text = """// enable nothing;
-enable subgroups;
+enable
+subgroups;
 @group(0) @binding(0) var<storage, read_write> y: array<u32>;
 @compute @workgroup_size(64) fn main(@builtin(local_invocation_index) i: u32) { y[i] = subgroupMax(i); }"""
     y = gw.empty(64, "u32", device)
     assert gw.Kernel(device, text, {"y": "read_write"}, 1).execute(y=y).output.to_numpy()[-1] == 63
-    with pytest.raises(gw.ShaderError, match="wgsl:4:"):
+    with pytest.raises(gw.ShaderError, match="wgsl:5:"):
         gw.Kernel(device, text.replace("subgroupMax(i)", "missing"), {"y": "read_write"}, 1)
     bare_device = device.adapter.request_device_sync(label="no features", required_features=[])
     for name, feature in (
@@ -657,7 +658,7 @@ enable subgroups;
         ("f16", "shader-f16"),
         ("f16, subgroups", "shader-f16', 'subgroup"),
     ):
-        other = text.replace("enable subgroups", f"enable\n{name}").replace("subgroupMax(i)", "i")
+        other = text.replace("enable\nsubgroups", f"enable {name}").replace("subgroupMax(i)", "i")
         with pytest.raises(gw.ShaderError, match=rf"needs the features \['{feature}'\].*gw\.request_device\(\)"):
             gw.Kernel(bare_device, other, {"y": "read_write"}, 1)
 

@@ -81,7 +81,7 @@ class Checker:
     def __init__(self, primitive: Primitive | None, subject: Subject, check: Check):
         self._primitive, self._subject = primitive, subject
         self._check = check
-        self._first: dict[str, np.ndarray] | None = None
+        self._last: tuple[dict[str, np.ndarray], tuple[Mismatch, ...]] | None = None
         self._inputs: dict[str, np.ndarray] | None = None
         #: What outputs that were given held before the first run; None if nothing was checked.
         self.held: Pristine | None = None
@@ -99,9 +99,9 @@ class Checker:
         return callable(self._check) or self._inputs is not None
 
     def first(self, run: Callable[[], object], pristine: Pristine, restored: Sequence[str]) -> tuple[Mismatch, ...]:
-        """Run the subject on outputs that hold filler, and return the mismatches; all is put back then.
+        """Run the subject on outputs that hold filler, so that no earlier run has left what is right; return mismatches.
 
-        So no earlier run can have left what is right. What is restored holds what it was given.
+        What is restored holds what it was given. All that was given is put back.
 
         Parameters
         ----------
@@ -200,11 +200,10 @@ class Checker:
         if self._inputs is None or self._primitive is None:
             return ()
         outputs = {name: array.to_numpy() for name, array in self._subject.outputs.items()}
-        if self._first is not None and all(self._first[k].tobytes() == v.tobytes() for k, v in outputs.items()):
-            return ()  # equal to the first result, which was checked then
-        self._first = outputs
-        found = mismatch(self._primitive, self._inputs, outputs)
-        return () if found is None else (found,)
+        if self._last is None or any(self._last[0][k].tobytes() != v.tobytes() for k, v in outputs.items()):
+            found = mismatch(self._primitive, self._inputs, outputs)
+            self._last = outputs, () if found is None else (found,)
+        return self._last[1]
 
 
 class OwnCheck:
