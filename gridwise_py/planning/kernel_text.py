@@ -354,11 +354,8 @@ def _kind_of_literal(text: str) -> str:
     """Return the type of an override that is declared by a literal; empty for anything else."""
     if text in ("true", "false"):
         return "bool"
-    found = re.fullmatch(r"-?(0[xX][\da-fA-F]+|\d+)([iu]?)", text)
-    if found:
-        return "u32" if found[2] == "u" else "i32"
-    found = re.fullmatch(r"-?[\d.]+(?:[eE][+-]?\d+)?([fh]?)", text)
-    return "" if found is None else "f16" if found[1] == "h" else "f32"
+    found = re.fullmatch(r"-?(?:(0[xX][\da-fA-F]+|\d+)([iu]?)|[\d.]+(?:[eE][+-]?\d+)?([fh]?))", text)
+    return "" if found is None else _SHORT[(found[2] or "i") if found[1] else (found[3] or "f")]
 
 
 def _split(text: str) -> list[str]:

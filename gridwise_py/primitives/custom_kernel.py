@@ -275,19 +275,15 @@ class Kernel(Primitive):
             return
         if self._cast(name) is None:  # read as other items than it has, in whole words
             size = -(-size // 4) * 4
-        rest, stride = size - extent.size_bytes, extent.stride_bytes
-        if rest == 0 if stride == 0 else rest >= stride and rest % stride == 0:
-            return
-        takes = f"a multiple of {stride} bytes" if stride else f"{extent.size_bytes} bytes"
-        if stride and extent.size_bytes:
-            takes = f"{extent.size_bytes} bytes and {takes}"
-        fitting = (
-            extent.size_bytes + max(1, rest // stride) * stride if stride else extent.size_bytes
-        ) / operand.item_bytes
-        raise LengthError(
-            f"{self._label}: {name} has {operand.length:,} items of {operand.item_bytes} bytes, but the WGSL declares "
-            f"{variable.type}, which takes {takes}: give {fitting:,.10g} items, say, or change the declaration"
-        )
+        stride = extent.stride_bytes
+        fitting = extent.size_bytes + (max(1, (size - extent.size_bytes) // stride) * stride if stride else 0)
+        if size != fitting:
+            takes = f"{extent.size_bytes:,} bytes" if not stride else f"a multiple of {stride} bytes"
+            takes += f" behind {extent.size_bytes}" if stride and extent.size_bytes else ""
+            raise LengthError(
+                f"{self._label}: {name} has {operand.length:,} items of {operand.item_bytes} bytes, but the WGSL "
+                f"declares {variable.type}, which takes {takes}: give {fitting / operand.item_bytes:,.10g} items, say, or change the declaration"
+            )
 
     @property
     def name(self) -> str:

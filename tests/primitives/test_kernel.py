@@ -569,7 +569,7 @@ LENGTHS = [
     ("array<vec2<f32>, 2 * SIZE + 1>", (34,), (33, 35), "136 bytes"),
     ("array<mat3x3<f32>>", (12, 24), (9, 13), "48 bytes"),
     ("array<Inner>", (16, 80), (8, 12), "64 bytes"),
-    ("Open", (12, 16), (8, 14), "32 bytes and a multiple of 16 bytes"),
+    ("Open", (12, 16), (8, 14), "a multiple of 16 bytes behind 32"),
     ("f32", (1,), (2,), "4 bytes"),
     ("array<Unknown>", (3,), (), ""),
 ]

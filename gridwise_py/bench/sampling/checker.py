@@ -99,9 +99,9 @@ class Checker:
         return callable(self._check) or self._inputs is not None
 
     def first(self, run: Callable[[], object], pristine: Pristine, restored: Sequence[str]) -> tuple[Mismatch, ...]:
-        """Run the subject on outputs that hold filler, so that no earlier run has left what is right; return mismatches.
+        """Run the subject on outputs that hold filler, so that no earlier run has left what is right.
 
-        What is restored holds what it was given. All that was given is put back.
+        What is restored holds what it was given. All that was given is put back. Returns the mismatches.
 
         Parameters
         ----------
