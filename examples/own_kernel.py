@@ -13,7 +13,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
 }"""
 
 device = gw.request_device()
-bindings = {"x": "read", "y": "read_write"}
+bindings = {"x": "read", "y": "write"}
 square = gw.Kernel(device, SQUARE, bindings, lambda n: -(-n["x"] // 64), label="square")
 
 x = gw.asarray(np.arange(1_000_000, dtype=np.float32), device)

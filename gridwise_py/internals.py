@@ -45,6 +45,7 @@ from .runtime.lookback_selftest import (
 from .runtime.memory import Lease
 from .runtime.run import Timed, bracket
 from .runtime.sequence import kernel_labels
+from .runtime.shared_items import overlapping
 from .timing.chrome_trace import ChromeTrace, GpuSlice
 from .timing.queries import MAX_PAIRS, Edges
 from .tuner import Contest, Turns, shape_of
@@ -89,6 +90,7 @@ __all__ = [  # noqa: RUF022 - by what they are for
     "Lease",
     "OnGpu",
     "check_usable",
+    "overlapping",
     "parts",
     # a device: what is kept for it, what findings about it hold for, which GPU it is, whether it is lost
     "context_of",

@@ -2,7 +2,8 @@
 
 A shader file is readable WGSL with Jinja2 directives on lines that start with ``//$``. Types come in through an
 ``alias``, numbers that need no new text through ``override``. What a target compiler wants at the head of a
-text (``enable subgroups;``, say, which Tint demands and naga refuses) is in `prologue`, never in a file.
+text (``enable subgroups;``, say, which Tint demands and naga refuses) is in `prologue`, never in a file. The texts of
+users may have it.
 """
 
 from __future__ import annotations
@@ -25,8 +26,10 @@ if TYPE_CHECKING:
     import jinja2
 
 __all__ = [
+    "complete",
     "compose",
     "dump",
+    "enabled_features",
     "load_templates",
     "numbered",
     "parameter_fields",
@@ -164,6 +167,36 @@ def prologue(target: str, text: str) -> str:
             lines.insert(0, "enable chromium_experimental_subgroup_matrix;")
             lines.append("diagnostic(off, chromium.subgroup_matrix_uniformity);")
     return "".join(line + "\n" for line in lines)
+
+
+_ENABLE = re.compile(r"\benable\b([\s\w,]*);")
+#: The features of a device that an extension of the language needs.
+_FEATURE = {"f16": "shader-f16", "subgroups": "subgroup"}
+
+
+def enabled_features(text: str) -> tuple[str, ...]:
+    """Return the features of a device that a text asks for by ``enable``."""
+    code = _COMMENT.sub(" ", text)
+    names = {name for found in _ENABLE.finditer(code) for name in re.findall(r"\w+", found[1])}
+    return tuple(_FEATURE[name] for name in sorted(names & _FEATURE.keys()))
+
+
+def complete(target: str, text: str) -> str:
+    """Return a text as `target` compiles it: behind its `prologue`, which is on the text's first line.
+
+    So messages name the lines of whoever wrote it.
+    """
+    if target == "naga":  # which has subgroups without a word, and refuses this one
+        text = _ENABLE.sub(_without_subgroups, text)
+    return prologue(target, text).replace("\n", " ") + text
+
+
+def _without_subgroups(found: re.Match[str]) -> str:
+    names = re.findall(r"\w+", found[1])
+    if "subgroups" not in names:
+        return found[0]
+    others = ", ".join(name for name in names if name != "subgroups")
+    return (f"enable {others};" if others else "") + "\n" * found[0].count("\n")
 
 
 def numbered(text: str) -> str:

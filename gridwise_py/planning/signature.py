@@ -100,6 +100,8 @@ class Argument:
     ----------
     name : str
     is_output : bool
+    is_read : bool
+        Of outputs: whether what they held may be read, so that a repetition is other work.
     datatype : str, Datatype or None
         Or the name of the primitive's attribute that has it; None for any.
     length : int, SameAs, Product, UpTo, callable or None
@@ -130,6 +132,7 @@ class Argument:
 
     name: str
     is_output: bool = False
+    is_read: bool = False
     datatype: str | Datatype | None = "datatype"
     length: Length = None
     overlap: Overlap = "never"

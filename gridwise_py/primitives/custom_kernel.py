@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from numbers import Real
 from typing import Any, Literal, TypeAlias, cast, get_args
 
@@ -11,12 +12,12 @@ import numpy as np
 import wgpu
 
 from ..call_errors import explained
-from ..errors import ArgumentError, DatatypeError, LimitError, ShaderError
-from ..planning.kernel_text import Uniform, Variable, variables
-from ..planning.layout import Layout
+from ..errors import ArgumentError, DatatypeError, LengthError, LimitError, ShaderError
+from ..planning.kernel_text import KernelText, Uniform, Variable
+from ..planning.layout import Layout, Operand
 from ..planning.plan import Binding, BufferSpec, Plan, Shader, Work
 from ..planning.plan import Kernel as PlanKernel
-from ..planning.shaders import sha256
+from ..planning.shaders import enabled_features, sha256
 from ..planning.signature import Argument, ValueRule
 from ..runtime.pipelines import Pipeline
 from ..settings import SHADER_CHECKS, ShaderChecks
@@ -27,7 +28,7 @@ from .base import Primitive
 
 __all__ = ["Kernel"]
 
-Access: TypeAlias = Literal["read", "read_write", "uniform"]
+Access: TypeAlias = Literal["read", "read_write", "write", "uniform"]
 _ACCESS: tuple[Access, ...] = get_args(Access)
 # Options of these methods cannot be names of arguments.
 _TAKEN = frozenset(
@@ -60,9 +61,10 @@ class Kernel(Primitive):
     wgsl : str
         The shader, with all bindings in ``@group(0)``, which is compiled immediately.
     bindings : mapping from str to str
-        By variable: ``"read"`` or ``"read_write"`` for storage, or ``"uniform"``.
+        By variable: ``"read"``, ``"read_write"`` or ``"uniform"``; ``"write"`` is for a ``read_write`` one of which
+        nothing is read that it held before.
     workgroups : int, tuple of int, or callable
-        Workgroup counts; a callable gets the lengths of the arguments by name.
+        Workgroup counts; a callable gets the lengths of the Arrays by name: of vec4 as many as floats.
     label : str, default "kernel"
         In tables and debuggers.
     entry_point : str, default "main"
@@ -79,6 +81,10 @@ class Kernel(Primitive):
     ------
     ArgumentError
         If `bindings` does not match the shader.
+    DatatypeError
+        If a constant cannot hold its value.
+    LimitError
+        If workgroups or their memory, with the values of the constants, are larger than the device's.
     ShaderError
         If the shader does not compile, or has no such entry point.
 
@@ -88,7 +94,7 @@ class Kernel(Primitive):
     mapping by member name for a structure of these. A value that is left out is that of the previous call.
 
     A view can be bound only if it starts at a multiple of the device's min-storage-buffer-offset-alignment.
-    With ``trials``, each dispatch works on the results of the previous one, so the kernel should not change its inputs.
+    Several ``trials`` are refused where an argument is ``"read_write"``: each would work on the results of the last.
 
     Examples
     --------
@@ -142,7 +148,10 @@ class Kernel(Primitive):
         self._constants = dict(constants or {})
         self._work = work
         self._shader_checks: ShaderChecks = one_of("shader_checks", shader_checks, SHADER_CHECKS)
-        declared = variables(wgsl)
+        self._in_place: list[str] = [name for name, access in bindings.items() if access == "read_write"]
+        text = KernelText(wgsl, self._constants)
+        text.check_constants(label)
+        declared = text.variables()
         self._bindings: dict[str, Variable] = {
             name: self._variable(name, access, declared) for name, access in bindings.items()
         }
@@ -166,7 +175,7 @@ class Kernel(Primitive):
                 )
         if not callable(workgroups):
             self._grid({})
-        self._check_limits()
+        self._check_limits(text)
         # Compiled now, so that errors of the text are raised here; kept for later plans.
         self._pipelines = [] if device is None else self._compiled(set(declared) - set(bindings))
 
@@ -175,6 +184,7 @@ class Kernel(Primitive):
             Argument(
                 name,
                 is_output=self._bindings[name].access == "read_write",
+                is_read=name in self._in_place,
                 datatype=datatype,
                 aligned=True,
                 any_shape=True,
@@ -198,7 +208,7 @@ class Kernel(Primitive):
             )
         if variable.group != 0:
             raise ArgumentError(f"{self._label}: {name} is in @group({variable.group}); put it into @group(0)")
-        if variable.access != access:
+        if variable.access != ("read_write" if access == "write" else access):
             raise ArgumentError(
                 f"{self._label}: bindings says {access!r} of {name}, but the WGSL declares it as {variable.access!r}; "
                 f"make both the same"
@@ -235,12 +245,49 @@ class Kernel(Primitive):
             f"by dtypes={{{name!r}: …}} of gw.Kernel; if not, change the declaration, or the data"
         )
 
-    def _check_limits(self) -> None:
+    def _check_limits(self, text: KernelText) -> None:
+        limits = self.capabilities.limits
         limit = "max-storage-buffers-per-shader-stage"
-        most, count = self.capabilities.limits[limit], len(self._datatypes)
+        most, count = limits[limit], len(self._datatypes)
         if count > most:
             raise LimitError(
                 f"{self._label}: {count} bindings, but {limit} is {most}; put arrays together in one buffer"
+            )
+        # By hand: wgpu does not look at what follows from constants.
+        size, memory = text.workgroup_size(self._entry_point), text.workgroup_bytes(self._entry_point)
+        what = f"{self._label}: the workgroup size of {self._entry_point} is {' × '.join(map(str, size))}"
+        if any(one < 1 for one in size):
+            raise LimitError(f"{what}, but must be at least 1")
+        for value, limit in (
+            *zip(size, (f"max-compute-workgroup-size-{axis}" for axis in "xyz"), strict=False),
+            (prod(size), "max-compute-invocations-per-workgroup"),
+        ):
+            if value > limits.get(limit, value):  # without a device, not all of them are known
+                raise LimitError(f"{what}, but {limit} is {limits[limit]:,}; take a smaller one")
+        limit = "max-compute-workgroup-storage-size"
+        if memory > limits[limit]:
+            raise LimitError(
+                f"{self._label}: {self._entry_point} takes {memory:,} bytes of workgroup memory, but {limit} is "
+                f"{limits[limit]:,}; take smaller arrays"
+            )
+
+    def _check_length(self, name: str, operand: Operand) -> None:
+        """Refuse items that are no whole number of what the text declares: nobody would compute the rest."""
+        variable, size = self._bindings[name], operand.length * operand.item_bytes
+        extent = variable.extent
+        if extent is None:
+            return
+        if self._cast(name) is None:  # read as other items than it has, in whole words
+            size = -(-size // 4) * 4
+        stride = extent.stride_bytes
+        fitting = extent.size_bytes + (max(1, (size - extent.size_bytes) // stride) * stride if stride else 0)
+        if size != fitting:
+            takes = f"{extent.size_bytes:,} bytes" if not stride else f"a multiple of {stride} bytes"
+            takes += f" behind {extent.size_bytes}" if stride and extent.size_bytes else ""
+            raise LengthError(
+                f"{self._label}: {name} has {operand.length:,} items of {operand.item_bytes} bytes, but the WGSL "
+                f"declares {variable.type}, which takes {takes}: give {fitting / operand.item_bytes:,.10g} items, say, or "
+                f"change the declaration"
             )
 
     @property
@@ -259,6 +306,8 @@ class Kernel(Primitive):
         empty = [name for name, operand in layout.items() if operand.length == 0]
         if empty:
             raise ArgumentError(f"{self._label}: {', '.join(empty)} has 0 items, which cannot be bound")
+        for name, operand in layout.items():
+            self._check_length(name, operand)
         shared = {name for name in layout if any(layout.shares(name, o) for o in layout if o != name)}
         if shared:
             raise ArgumentError(
@@ -298,10 +347,7 @@ class Kernel(Primitive):
         specs = {**nowhere, **uniforms, **arguments}
         key = sha256(self._wgsl)
         bindings = sorted(
-            (
-                Binding(each.binding, specs[name].name, cast(Access, each.access))
-                for name, each in self._bindings.items()
-            ),
+            (Binding(each.binding, specs[name].name, cast(Any, each.access)) for name, each in self._bindings.items()),
             key=lambda binding: binding.index,
         )
         kernel = PlanKernel(self._label, key, tuple(bindings), workgroups, self._constants, self._entry_point)
@@ -309,7 +355,7 @@ class Kernel(Primitive):
             self._label,
             tuple(specs.values()),
             (kernel,),
-            {key: Shader(self._wgsl, self._shader_checks, origin="user")},
+            {key: Shader(self._wgsl, self._shader_checks, enabled_features(self._wgsl), origin="user")},
             work if work is not None else Work(0, 0, 0),
             {"workgroups": list(workgroups)},
         )

@@ -47,7 +47,7 @@ class ParsedCall(NamedTuple):
     ranges : dict from str to BufferRange
         By the names of the layout's buffers.
     in_place : bool
-        Whether an output shares items with another argument.
+        Whether an output shares items with another argument, or is read, too.
     """
 
     key: tuple[Any, ...]

@@ -158,7 +158,7 @@ def _operations_in(text: str, whole: str) -> Iterator[str]:
 def warn_of_faults(device: wgpu.GPUDevice, plan: Plan) -> None:
     """Warn, once for each text, of what a user's text in a plan asks for and the device computes wrongly."""
     for shader in plan.shaders.values():
-        text = "" if shader.trusted else users_text(shader.text)
+        text = "" if shader.origin == "library" else users_text(shader.text)
         for name in _operations_in(text, shader.text):
             told = context_of(device).cached("texts with faults", set[tuple[str, str]])
             if name not in arithmetic_faults(device) or (name, text) in told:

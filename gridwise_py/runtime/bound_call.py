@@ -67,8 +67,9 @@ def check_in_place(name: str, trials: int, in_place: bool) -> None:
     """Raise OverlapError where a repetition would find other inputs."""
     if trials > 1 and in_place:
         raise OverlapError(
-            f"{name}: trials={trials} repeats the work, but the output overlaps an input, which the first "
-            f"trial changes; give a separate output, or trials=1"
+            f"{name}: trials={trials} repeats the work, but the first trial changes what it reads: an output "
+            f"overlaps an input, or is 'read_write' in a gw.Kernel; give a separate output, or trials=1. A kernel that "
+            f"does not read what the output held says 'write' in bindings="
         )
 
 
@@ -178,7 +179,7 @@ class BoundCall(OfOneDevice, Generic[ItemsT]):
 
     @property
     def in_place(self) -> bool:
-        """Whether an output overlaps an input."""
+        """Whether an output overlaps an input, or is read, too."""
         return self.parsed.in_place
 
     @property

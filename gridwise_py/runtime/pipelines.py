@@ -16,7 +16,7 @@ from ..backend.device_state import state_of
 from ..backend.queues import create_shader_module
 from ..errors import DeviceLostError, ShaderError
 from ..planning.plan import Kernel, Plan, Shader
-from ..planning.shaders import dump, prologue, refuse_fatal_text, shader_error
+from ..planning.shaders import complete, dump, refuse_fatal_text, shader_error
 from ..settings import ShaderChecks
 from .compile_threads import Task, compile_threads
 
@@ -171,9 +171,11 @@ class PipelineCache:
     def _compiled_module(self, device: wgpu.GPUDevice, shader: Shader, label: str) -> wgpu.GPUShaderModule:
         missing = [f for f in shader.features if f not in device.features]
         if missing:
-            raise ShaderError(f"shader {label!r} needs the features {missing}, which this device was not made with")
-        # On the first line of the text: messages name the lines of whoever wrote it.
-        text = prologue(state_of(device).engine.LANGUAGE, shader.text).replace("\n", " ") + shader.text
+            raise ShaderError(
+                f"shader {label!r} needs the features {missing}, which this device was not made with; "
+                f"gw.request_device() asks for all that an adapter has of them"
+            )
+        text = complete(state_of(device).engine.LANGUAGE, shader.text)
         dump(label, text)
         if shader.origin != "library":
             refuse_fatal_text(label, text)

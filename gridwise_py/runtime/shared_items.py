@@ -10,7 +10,7 @@ from ..planning.signature import Signature
 from .array import Array
 from .chunked_array import Items, parts
 
-__all__ = ["check_overlaps"]
+__all__ = ["check_overlaps", "overlapping"]
 
 
 def _extent(array: Array) -> str:
@@ -20,20 +20,20 @@ def _extent(array: Array) -> str:
 
 
 def check_overlaps(signature: Signature, arrays: Mapping[str, Items]) -> bool:
-    """Refuse overlaps that the kernels cannot bear; return whether an output overlaps another argument."""
+    """Refuse overlaps that the kernels cannot bear; return whether an output is read, or overlaps another argument."""
     primitive = signature.primitive
-    in_place = False
+    in_place = any(signature.arguments[output].is_read for output in signature.outputs)
     seen: set[str] = set()
     for output in signature.outputs:
         seen.add(output)
-        own = _overlapping(parts(arrays[output]))
+        own = overlapping(parts(arrays[output]))
         if own is not None:
             raise OverlapError(
                 f"{primitive}: chunks of {output} overlap each other ({_extent(own[0])} and {_extent(own[1])} of a "
                 f"buffer); use views that do not overlap"
             )
         for other, value in arrays.items():
-            found = None if other in seen else _overlapping(parts(arrays[output]), parts(value))
+            found = None if other in seen else overlapping(parts(arrays[output]), parts(value))
             if found is None:
                 continue
             identical = _places(arrays[output]) == _places(value)
@@ -53,7 +53,7 @@ def _places(value: Items) -> list[tuple[Any, ...]]:
     return [(a.lease.buffer.uid, a.offset_bytes, a.nbytes, a.datatype) for a in parts(value) if a.size]
 
 
-def _overlapping(mine: Sequence[Array], others: Sequence[Array] | None = None) -> tuple[Array, Array] | None:
+def overlapping(mine: Sequence[Array], others: Sequence[Array] | None = None) -> tuple[Array, Array] | None:
     """Return two arrays that share items, one of each list, or both of the first."""
     for i, a in enumerate(mine):
         for b in mine[i + 1 :] if others is None else others:

@@ -218,9 +218,22 @@ def test_it(gpu_benchmark):
     gpu_benchmark(add, restore=["x"], reference=X + 1, rounds=3, protocol=SHORT, x=x)
     gpu_benchmark(add, name="unnamed", reference=X + 1, rounds=3, protocol=SHORT, x=X)
 """
+    text += (
+        f"""
+WGSL = {WGSL!r}
+"""
+        + """
+def test_two(gpu_benchmark):
+    x, y = gw.asarray(X, device), gw.zeros(100, "f32", device)
+    half = gw.Kernel(device, WGSL.replace("(id.x <", "(id.x % 2u == 0u && id.x <"), {"x": "read", "y": "read_write"}, 2)
+    gpu_benchmark(kernel, reference=X * X, rounds=1, protocol=SHORT, x=x, y=y)
+    gpu_benchmark(half, name="half", reference=X * X, rounds=1, protocol=SHORT, x=x, y=y)
+"""
+    )
     result = run(text, "--gridwise")
-    result.assert_outcomes(failed=1)
-    assert re.search(r"test_it unnamed is wrong: .*name it in restore=", _said(result))
+    result.assert_outcomes(failed=2)
+    assert "right only on what y held before" in _said(result), "an earlier call had left it there"
+    assert re.search(r"right only on what x held .*name it in restore=", _said(result))
 
 
 @pytest.mark.needs("the repository")

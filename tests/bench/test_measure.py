@@ -474,17 +474,11 @@ def test_the_last_result_is_checked_too(timed, device, scan):
 
     def check(outputs):
         seen.append(outputs["output"].to_numpy())
-        return None if len(seen) == 1 else Mismatch(0, 1, 2, 1)
+        return None if len(seen) < 3 else Mismatch(0, 1, 2, 1)
 
     m = gw.measure(scan, protocol=_protocol(), check=check, input=X)
-    assert len(seen) == 2
+    assert len(seen) == 3, "on two fillers, and after the samples"
     assert m.mismatches == (Mismatch(0, 1, 2, 1),)
-    # A result that goes wrong between is found by the reference, too.
-    x = gw.asarray(X, device)
-    kernel = gw.Kernel(device, INCREMENT, {"x": "read_write"}, lambda n: -(-n["x"] // 64), dtypes={"x": "u32"})
-    kernel.reference = lambda: X + 1
-    m = gw.measure(kernel, protocol=_protocol(), restore=(), x=x)
-    assert len(m.mismatches) == 1
 
 
 def test_a_cold_start_is_told_once_and_again_where_another_kernel_makes_room(timed, fresh_device, monkeypatch):

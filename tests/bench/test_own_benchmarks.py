@@ -338,8 +338,8 @@ def f(device, n):
 """
     assert measure(text.replace("RESTORE", ', restore="y"')).correct
     forgotten = measure(text.replace("RESTORE", ""))
-    assert not forgotten.correct
-    assert "name it in restore=" in forgotten.warnings[-1]
+    assert "right only on what y held before" in forgotten.error
+    assert "name it in restore=" in forgotten.error
     assert "mode 'batch' repeats the work" in measure(text.replace("RESTORE", ', restore=["y"]'), "batch").error
 
 

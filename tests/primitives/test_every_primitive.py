@@ -45,7 +45,7 @@ def _call(device, name, n):
     ids=["values", "pairs", "pairs of each"],
 )
 def test_configurations_at_every_length(device, name, rows):
-    """Datatypes, operators, strategies, subgroups; views, windows, chunks, counts, in place: each, every two of them."""
+    """Datatypes, operators, strategies, subgroups; views, windows, chunks, counts, in place: each, and every two."""
     for row in rows():
         if row["name"] == name and is_possible(device, row):
             for turn, n in enumerate(lengths(row)):

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -46,7 +47,7 @@ def test_it_runs(device):
 def test_it_is_timed(device, require):
     require("timestamp-query")
     x = gw.asarray(X, device)
-    kernel = _scale(device)
+    kernel = gw.Kernel(device, SCALE, {"x": "read", "y": "write"}, _groups, label="scale")
     run = kernel.execute(x=x, y=gw.empty_like(x), enable_gpu_timing=True, enable_cpu_timing=True, trials=5)
     result = kernel.get_timing_result()
     assert result.labels == ("scale",)
@@ -54,6 +55,22 @@ def test_it_is_timed(device, require):
     assert len(result.gpu_total_time_ns) == 1
     assert 0 < result.gpu_total_time_ns[0] <= result.cpu_total_time_ns
     np.testing.assert_array_equal(run.output.to_numpy(), 2 * X)
+
+
+def test_trials_repeat_the_same_work(device):
+    """A kernel that may read what it writes has one trial, as a primitive in place."""
+    text = SCALE.replace("y[id.x] = FACTOR", "y[id.x] += FACTOR")
+    x, y = gw.asarray(X, device), gw.asarray(X, device)
+    adding = gw.Kernel(device, text, BINDINGS, _groups)
+    for call in (partial(adding.execute, x=x, y=y), adding.bind(x=x, y=y).execute):
+        with pytest.raises(
+            gw.OverlapError, match=r"trials=2 .*'read_write' in a gw\.Kernel.*says 'write' in bindings="
+        ):
+            call(trials=2)
+    np.testing.assert_array_equal(y.to_numpy(), X)
+    np.testing.assert_array_equal(adding.execute(x=x, y=y).output.to_numpy(), 3 * X)
+    once = gw.Kernel(device, SCALE, {"x": "read", "y": "write"}, _groups).execute(x=x, y=y, trials=3)
+    np.testing.assert_array_equal(once.output.to_numpy(), 2 * X)
 
 
 def test_workgroups_as_a_number_a_tuple_and_a_callable(device):
@@ -102,7 +119,6 @@ BROKEN = {
     "type": SCALE.replace("FACTOR * x[id.x]", "1u * x[id.x]"),
     "not WGSL": SCALE + "#version 450\nvoid main() {}",
     "another entry point": SCALE.replace("fn main", "fn other"),
-    "too large a workgroup": SCALE.replace("workgroup_size(64)", "workgroup_size(65536)"),
     "read-only written": SCALE.replace("y[id.x] = ", "x[id.x] = "),
     "unknown constant": SCALE,
 }  # fmt: skip
@@ -190,7 +206,9 @@ def test_a_misaligned_view_is_refused_with_the_alignment(device):
 
 def test_what_a_kernel_cannot_be_given(device):
     x = gw.asarray(X, device)
-    with pytest.raises(gw.ArgumentError, match=r"'write'.*read, read_write, uniform"):
+    with pytest.raises(gw.ArgumentError, match=r"'output'.*read, read_write, write, uniform"):
+        gw.Kernel(device, SCALE, {"x": "output"}, 1)
+    with pytest.raises(gw.ArgumentError, match=r"bindings says 'write' of x, but the WGSL declares it as 'read'"):
         gw.Kernel(device, SCALE, {"x": "write"}, 1)
     with pytest.raises(gw.ArgumentError, match="at least one binding"):
         gw.Kernel(device, SCALE, {}, 1)
@@ -582,6 +600,123 @@ def test_constants_are_any_numbers(device):
     for value in (2, 2.0, np.float32(2), np.int8(2), -0.5):
         run = _scale(device, constants={"FACTOR": value}).execute(x=x, y=gw.empty(1000, "f32", device))
         np.testing.assert_array_equal(run.output.to_numpy(), np.float32(value) * X)
+
+
+@pytest.mark.parametrize(
+    ("declared", "value"),
+    [("C: u32 = 8", 1.5), ("C = 8u", -1), ("C: i32 = 8", 2**31), ("C = 8", 0.5), ("C: bool = true", 2),
+     ("C = 1.5", 1e39), ("@id(7) override C: u32", 1.5), ("C: u32 = 2u * 4u", float("nan"))],
+)  # fmt: skip
+def test_an_override_holds_what_it_is_given(declared, value):
+    text = SCALE.replace("override FACTOR: f32 = 2.0", declared if "@" in declared else f"override {declared}")
+    name = "7" if "@" in declared else "C"
+    options = {"wgsl": text.replace("FACTOR", "f32(C)"), "bindings": BINDINGS, "workgroups": 1}
+    with pytest.raises(gw.DatatypeError, match=r"the constant C is .*, which an override of type \w+ cannot hold"):
+        gw.Kernel(None, **options, constants={name: value}, capabilities=gw.Capabilities())
+    gw.Kernel(None, **options, constants={name: 1}, capabilities=gw.Capabilities())
+
+
+#: A type, how many f32 there may be, how many not, and what the message says of it.
+LENGTHS = [
+    ("array<vec4<f32>>", (4, 1000), (3, 1001), r"a multiple of 16 bytes: give (4|1,000) items"),
+    ("array<vec4f>", (1000,), (1002,), "16 bytes"),
+    ("array<vec3<f32>>", (1000,), (1001,), "16 bytes"),
+    ("array<f32, 16>", (16,), (15, 17), "array<f32,16>, which takes 64 bytes: give 16 items"),
+    ("array<vec2<f32>, 2 * SIZE + 1>", (34,), (33, 35), "136 bytes"),
+    ("array<mat3x3<f32>>", (12, 24), (9, 13), "48 bytes"),
+    ("array<Inner>", (16, 80), (8, 12), "64 bytes"),
+    ("Open", (12, 16), (8, 14), "a multiple of 16 bytes behind 32"),
+    ("f32", (1,), (2,), "4 bytes"),
+    ("array<Unknown>", (3,), (), ""),
+]
+
+
+@pytest.mark.parametrize(("kind", "fitting", "others", "match"), LENGTHS)
+def test_lengths_fit_what_the_text_declares(kind, fitting, others, match):
+    text = f"""
+const SIZE = HALF * 2u; override HALF: u32 = 1;
+alias Four = vec4<f32>; // in two words
+struct Inner {{ a: vec3<f32>, @align(32) b: f32, c: f32, }}
+struct Open {{ head: f32, @size(20) next: u32, items: array<Four> }}
+@group(0) @binding(0) var<storage, read_write> y: {kind};
+@compute @workgroup_size(1) fn main() {{ }}"""
+    options = {"wgsl": text, "bindings": {"y": "read_write"}, "workgroups": 1, "dtypes": {"y": "f32"}}
+
+    def plan(n):
+        return gw.Kernel.plan_for(capabilities=gw.Capabilities(), lengths={"y": n}, constants={"HALF": 4}, **options)
+
+    for n in fitting:
+        plan(n)
+    for n in others:
+        with pytest.raises(gw.LengthError, match=rf"y has {n:,} items of 4 bytes, but the WGSL declares .*{match}"):
+            plan(n)
+
+
+def test_half_a_word_at_the_end_is_read_as_one(device):
+    text = SCALE.replace("array<f32>", "array<u32>").replace("FACTOR * x", "x")
+    kernel = gw.Kernel(device, text, BINDINGS, 8, dtypes={"x": "f16", "y": "f16"})
+    x = gw.asarray(np.arange(301, dtype=np.float16), device)
+    np.testing.assert_array_equal(kernel.execute(x=x, y=gw.empty_like(x)).output.to_numpy(), np.arange(301))
+
+
+TILE = """
+override X: u32 = 8; override Y = 8u; const Z: u32 = 1;
+@group(0) @binding(0) var<storage, read_write> y: array<u32>;
+var<workgroup> tile: array<array<u32, X>, Y * 2>;
+var<workgroup> other: array<vec3<u32>, 1 << 11>;
+fn used(i: u32) -> u32 { tile[0][i % X] = i; return tile[0][i % X]; }
+@compute @workgroup_size(X, Y, Z) fn main(@builtin(local_invocation_index) i: u32) { y[i] = used(i); }
+@compute @workgroup_size(64) fn beside(@builtin(local_invocation_index) i: u32) { y[i] = other[i].x; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("constants", "entry_point", "match"),
+    [
+        ({"X": 64, "Y": 64}, "main", r"64 × 64 × 1, but max-compute-invocations-per-workgroup is 256"),
+        ({"X": 512, "Y": 0.0}, "main", r"512 × 0 × 1, but must be at least 1"),
+        ({"X": 512}, "main", r"512 × 8 × 1, but max-compute-workgroup-size-x is 256"),
+        ({"X": 256, "Y": 1}, "main", None),
+        (
+            {},
+            "beside",
+            r"beside takes 32,768 bytes of workgroup memory, but max-compute-workgroup-storage-size is 16,384",
+        ),
+    ],
+)
+def test_workgroups_fit_the_device_with_their_constants(constants, entry_point, match):
+    limits = gw.Capabilities().limits
+    assert (limits["max-compute-workgroup-storage-size"], limits["max-compute-workgroup-size-x"]) == (16384, 256)
+    options = {"wgsl": TILE, "bindings": {"y": "read_write"}, "workgroups": 1, "entry_point": entry_point}
+    make = partial(gw.Kernel, None, **options, constants=constants, capabilities=gw.Capabilities())
+    if match is None:
+        make()
+        return
+    with pytest.raises(gw.LimitError, match=match):
+        make()
+
+
+def test_extensions_that_a_text_enables(device, require):
+    """What the standard demands is taken by every engine, and asks for the device's feature."""
+    require("subgroup")
+    text = """// enable nothing;
+enable
+subgroups;
+@group(0) @binding(0) var<storage, read_write> y: array<u32>;
+@compute @workgroup_size(64) fn main(@builtin(local_invocation_index) i: u32) { y[i] = subgroupMax(i); }"""
+    y = gw.empty(64, "u32", device)
+    assert gw.Kernel(device, text, {"y": "read_write"}, 1).execute(y=y).output.to_numpy()[-1] == 63
+    with pytest.raises(gw.ShaderError, match="wgsl:5:"):
+        gw.Kernel(device, text.replace("subgroupMax(i)", "missing"), {"y": "read_write"}, 1)
+    bare_device = device.adapter.request_device_sync(label="no features", required_features=[])
+    for name, feature in (
+        ("subgroups", "subgroup"),
+        ("f16", "shader-f16"),
+        ("f16, subgroups", "shader-f16', 'subgroup"),
+    ):
+        other = text.replace("enable\nsubgroups", f"enable {name}").replace("subgroupMax(i)", "i")
+        with pytest.raises(gw.ShaderError, match=rf"needs the features \['{feature}'\].*gw\.request_device\(\)"):
+            gw.Kernel(bare_device, other, {"y": "read_write"}, 1)
 
 
 def test_types_that_no_uniform_can_be(device):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -11,14 +11,19 @@ import wgpu
 
 from ... import Array, ChunkedArray, Primitive, Run
 from ...errors import ArgumentError
-from ...internals import OnGpu
+from ...internals import OnGpu, parts
 from ..cases.benchmarked import Benchmark
 from ..checks.check import Mismatch, difference, mismatch
 from ..checks.oracle import Oracle
 from .measurement import CHANGES_ITSELF
+from .pristine import Pristine, fill
 from .subjects import Subject, Submitted
 
 __all__ = ["Check", "Checker", "checker_of", "expected_results"]
+
+#: What each byte of an output is before a run. Zeros first: what reads them ends, as it may not on other items. The
+#: others are large as floats, too: 203 in 16 bits, 1.5e16 in 32.
+_ZEROS, _GARBAGE = 0x00, 0x5A
 
 Check: TypeAlias = bool | Callable[[Any], Mismatch | None]
 
@@ -28,8 +33,6 @@ def checker_of(
     benchmark: Benchmark,
     check: Check = True,
     guarded: Callable[[Callable[[], Any]], Any] = lambda call: call(),
-    *,
-    is_new: bool = False,
 ) -> Checker:
     """Return what checks a subject, before its first run.
 
@@ -42,18 +45,13 @@ def checker_of(
         Whether to check; or what takes its results, and returns a `Mismatch` or None.
     guarded : callable
         As of `OwnCheck`.
-    is_new : bool
-        Whether all arguments were made for this run, so that outputs that stay as they are were not written.
     """
+    run = benchmark.run
     if check is not True:
         return Checker(None, subject, check)
-    run = benchmark.run
     if benchmark.reference is None and isinstance(run, Primitive) and run.has_reference:
-        if is_new:
-            subject.forget_outputs()
         return Checker(run, subject, True)
-    own_check = OwnCheck(subject, benchmark, guarded, is_new=is_new)
-    return Checker(None, subject, own_check, compares=own_check.compares)
+    return Checker(None, subject, OwnCheck(subject, benchmark, guarded))
 
 
 def expected_results(subject: Subject, benchmark: Benchmark) -> dict[str, np.ndarray]:
@@ -64,7 +62,7 @@ def expected_results(subject: Subject, benchmark: Benchmark) -> dict[str, np.nda
     ArgumentError
         If the reference does not fit the outputs.
     """
-    expected = OwnCheck(subject, benchmark, lambda call: call(), is_new=True).expected
+    expected = OwnCheck(subject, benchmark, lambda call: call()).expected
     assert expected is not None, "there is a reference, and commands that are encoded"
     return expected
 
@@ -78,15 +76,15 @@ class Checker:
         The one whose reference is used, if `check` is True.
     subject : Subject
     check : bool or callable
-    compares : bool
-        Whether a callable has anything to compare with.
     """
 
-    def __init__(self, primitive: Primitive | None, subject: Subject, check: Check, *, compares: bool = True):
+    def __init__(self, primitive: Primitive | None, subject: Subject, check: Check):
         self._primitive, self._subject = primitive, subject
-        self._check, self._compares = check, compares
-        self._first: dict[str, np.ndarray] | None = None
+        self._check = check
+        self._last: tuple[dict[str, np.ndarray], tuple[Mismatch, ...]] | None = None
         self._inputs: dict[str, np.ndarray] | None = None
+        #: What outputs that were given held before the first run; None if nothing was checked.
+        self.held: Pristine | None = None
         #: What each check found.
         self.results: list[tuple[Mismatch, ...]] = []
         if check is True and primitive is not None and Oracle.of(primitive).reference is not None:
@@ -96,7 +94,87 @@ class Checker:
     @property
     def checks(self) -> bool:
         """Whether anything is compared: the caller may not want it, and a primitive may have no reference."""
-        return (callable(self._check) and self._compares) or self._inputs is not None
+        if isinstance(self._check, OwnCheck):
+            return self._check.compares
+        return callable(self._check) or self._inputs is not None
+
+    def first(self, run: Callable[[], object], pristine: Pristine, restored: Sequence[str]) -> tuple[Mismatch, ...]:
+        """Run the subject on outputs that hold filler, so that no earlier run has left what is right.
+
+        What is restored holds what it was given. All that was given is put back. Returns the mismatches.
+
+        Parameters
+        ----------
+        run : callable
+            Runs it once.
+        pristine : Pristine
+            Of what is restored.
+        restored : sequence of str
+
+        Raises
+        ------
+        ArgumentError
+            If nothing is written, or if results are right only on what an output held before.
+        """
+        subject = self._subject
+        names = [name for name in subject.outputs if name not in restored] if subject.knows_outputs else []
+        if not (isinstance(self._check, OwnCheck) or self.checks):
+            names = []
+        # What was made for this run holds nothing that counts.
+        given = [part for name in names if name not in subject.unread for part in parts(subject.outputs[name])]
+        self.held = held = Pristine(subject.device, given)
+        try:
+            if any(part.size for name in names for part in parts(subject.outputs[name])):
+                found = self._on_filler(run, pristine, names, has_given=bool(given))
+            else:
+                if not isinstance(subject.runnable, Submitted):
+                    run()
+                found = self._wrong()
+        except BaseException:
+            pristine.put_back()
+            raise
+        finally:
+            held.put_back()
+        self.results.append(found)
+        return found
+
+    def _on_filler(
+        self, run: Callable[[], object], pristine: Pristine, names: Sequence[str], *, has_given: bool
+    ) -> tuple[Mismatch, ...]:
+        subject, is_own = self._subject, isinstance(self._check, OwnCheck)
+        arrays = [part for name in names for part in parts(subject.outputs[name]) if part.size]
+
+        def wrong_on(filler: int | None) -> tuple[Mismatch, ...]:
+            if filler is not None:
+                fill(arrays, filler)
+            elif self.held is not None:
+                self.held.put_back()
+            pristine.put_back()
+            run()
+            return self._wrong()
+
+        def unwritten(filler: int) -> list[np.ndarray]:
+            return [_holds(array, filler) for array in arrays] if is_own else [np.zeros(1, bool)]
+
+        found = wrong_on(_ZEROS)
+        still = unwritten(_ZEROS)
+        counts = bool(found) and has_given and not wrong_on(None)
+        if not counts and (all(map(np.all, still)) or (self.checks and not found)):
+            found = wrong_on(_GARBAGE)
+            still = [a & b for a, b in zip(still, unwritten(_GARBAGE), strict=True)]
+            if all(map(np.all, still)):
+                raise ArgumentError(
+                    f"{subject.name} writes nothing: after a run {', '.join(names)} "
+                    f"{'is' if len(names) == 1 else 'are'} as before; look at its workgroups and conditions"
+                )
+            counts = not wrong_on(None) if found and has_given else self.checks and any(map(np.any, still))
+        if counts:
+            raise ArgumentError(
+                f"{subject.name} is right only on what {', '.join(names)} held before the run: not every item is "
+                f"written, or some are read before. If what it held is an input, name it in restore=, or, for a "
+                f"gw.Sequence, in inputs= of its gw.Benchmark"
+            )
+        return found
 
     def wrong(self) -> tuple[Mismatch, ...]:
         """Return the mismatches of the current outputs."""
@@ -122,15 +200,14 @@ class Checker:
         if self._inputs is None or self._primitive is None:
             return ()
         outputs = {name: array.to_numpy() for name, array in self._subject.outputs.items()}
-        if self._first is not None and all(self._first[k].tobytes() == v.tobytes() for k, v in outputs.items()):
-            return ()  # equal to the first result, which was checked then
-        self._first = outputs
-        found = mismatch(self._primitive, self._inputs, outputs)
-        return () if found is None else (found,)
+        if self._last is None or any(self._last[0][k].tobytes() != v.tobytes() for k, v in outputs.items()):
+            found = mismatch(self._primitive, self._inputs, outputs)
+            self._last = outputs, () if found is None else (found,)
+        return self._last[1]
 
 
 class OwnCheck:
-    """Compares the outputs of a subject with a reference, and tells where nothing was written.
+    """Compares the outputs of a subject with a reference.
 
     Made before the first run, because that may change the inputs.
 
@@ -140,15 +217,12 @@ class OwnCheck:
     benchmark : Benchmark
     guarded : callable
         Calls the user's code, and turns what it raises into an ArgumentError.
-    is_new : bool
-        As of `checker_of`.
     """
 
-    def __init__(
-        self, subject: Subject, benchmark: Benchmark, guarded: Callable[[Callable[[], Any]], Any], *, is_new: bool
-    ):
+    def __init__(self, subject: Subject, benchmark: Benchmark, guarded: Callable[[Callable[[], Any]], Any]):
         self._subject, self._benchmark, self._guarded = subject, benchmark, guarded
-        if not subject.outputs and not isinstance(subject.runnable, Submitted):
+        ran = isinstance(subject.runnable, Submitted)
+        if not subject.outputs and not ran:
             if benchmark.reference is not None:
                 raise ArgumentError(
                     f"{subject.name}: there is a reference, but no output to compare; let it name what is written, "
@@ -162,24 +236,20 @@ class OwnCheck:
         if benchmark.reference is not None:
             for key, output in subject.outputs.items():
                 _refuse_raw(f"{subject.name}: the output {key}", output)
-        subject.forget_outputs()
-        # Another run may have left the right results in memory of the caller's.
-        on_gpu = (OnGpu, wgpu.GPUBuffer)
-        is_new = is_new or not any(isinstance(benchmark.inputs.get(key), on_gpu) for key in subject.outputs)
-        ran = isinstance(subject.runnable, Submitted)
-        self._before = _downloaded(subject.outputs) if is_new and not ran else {}
         self._inputs: dict[str, Any] = {}
         if callable(benchmark.reference):
-            written = set(subject.unread)
-            if ran:  # what it was given as numpy arrays is still as it was
-                written |= {key for key, value in benchmark.inputs.items() if isinstance(value, np.ndarray)}
-            known = {key: array for key, array in subject.arrays.items() if key not in written}
+            # What a function that submits was given as numpy arrays is still as it was.
+            known = {
+                key: array
+                for key, array in subject.arrays.items()
+                if (key in benchmark.inputs or key not in subject.outputs)
+                and not (ran and isinstance(benchmark.inputs.get(key), np.ndarray))
+            }
             self._inputs = {**benchmark.inputs, **_downloaded(known)}
         #: The right outputs; of what submits by itself after its first result.
         self.expected: dict[str, np.ndarray] | None = None
         if self.compares and not ran:
             self.expected = self.wanted(subject.outputs)
-        self._is_first = True
 
     @property
     def compares(self) -> bool:
@@ -192,22 +262,9 @@ class OwnCheck:
         Raises
         ------
         ArgumentError
-            If nothing was written, or the reference has another shape.
+            If the reference has another shape.
         """
-        if not self.compares and not self._before:
-            return None
-        got = _named(results)
-        found = self._mismatch(got) if self.compares else None
-        is_first, self._is_first = self._is_first, False
-        before = self._before
-        unchanged = bool(before) and all(got[key].tobytes() == before[key].tobytes() for key in before)
-        if is_first and unchanged and (found is not None or not self.compares):
-            raise ArgumentError(
-                f"{self._subject.name} writes nothing: after a run {', '.join(got)} {'is' if len(got) == 1 else 'are'} "
-                f"as before; look at its workgroups and conditions"
-                + ("" if self.compares else ", or give reference= if these are the right items")
-            )
-        return found
+        return self._mismatch(_named(results)) if self.compares else None
 
     def _mismatch(self, got: Mapping[str, np.ndarray]) -> Mismatch | None:
         if self.expected is None:
@@ -292,6 +349,12 @@ def _refuse_raw(what: str, value: Any) -> None:
 
 def _numpy(value: Any) -> np.ndarray:
     return value.to_numpy() if isinstance(value, OnGpu) else np.asarray(value)
+
+
+def _holds(array: Array, filler: int) -> np.ndarray:
+    """Return which items of an Array hold a filler, byte for byte."""
+    items = np.frombuffer(array.to_numpy().tobytes(), np.uint8).reshape(array.size, -1)
+    return (items == filler).all(axis=1)
 
 
 def _downloaded(arrays: Mapping[str, Any]) -> dict[str, np.ndarray]:

@@ -57,7 +57,7 @@ def interleaved(
                 continue
             ready = prepared(benchmarks[name], mode, check=check if round_number == 0 else False, device=device)
             taken.append(measured(ready, {}, protocol))
-            ready.pristine.put_back()  # the next one may have the same arguments
+            ready.put_back()
     load = watch.share()
     return {name: [replace(m, other_load=load) for m in taken] for name, taken in found.items()}
 

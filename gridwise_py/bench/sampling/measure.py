@@ -17,6 +17,7 @@ from ..cases.benchmarked import Benchmark, Measurable
 from ..cases.case import Case
 from ..cases.mode import MODES, Mode, ModeLike
 from ..cases.own_files import OwnCodeError
+from ..checks.check import Mismatch
 from ..stats.energy import EnergyResult
 from ..stats.series import StopReason
 from .checker import Check, Checker, checker_of
@@ -203,6 +204,8 @@ class Ready:
     pristine : Pristine
         Their contents.
     checker : Checker
+    mismatches : tuple of Mismatch
+        Of the first runs.
     cold_start_ns : float or None
         The first run; None if it compiled nothing.
     """
@@ -212,10 +215,16 @@ class Ready:
     restored: tuple[str, ...]
     pristine: Pristine
     checker: Checker
+    mismatches: tuple[Mismatch, ...]
     cold_start_ns: float | None
 
+    def put_back(self) -> None:
+        """Let its arguments hold what they held before, for another that has the same ones."""
+        for held in filter(None, (self.checker.held, self.pristine)):
+            held.put_back()
+
     def unsampled(self, case: Mapping[str, Any], protocol: SamplingProtocol) -> Measurement:
-        """Return its measurement without a sample, the first result checked."""
+        """Return its measurement without a sample."""
         subject = self.subject
         return Measurement(
             primitive=subject.name,
@@ -229,7 +238,7 @@ class Ready:
             shader_checks=subject.shader_checks,
             cold_start_ns=self.cold_start_ns,
             checked=self.checker.checks,
-            mismatches=self.checker.wrong(),
+            mismatches=self.mismatches,
         )
 
 
@@ -241,9 +250,9 @@ def prepared(
     usual: str = Mode.HOT,
     check: Check = True,
     device: wgpu.GPUDevice | None = None,
-    guarded: Callable[[Callable[[], Any]], Any] | None = None,
+    guarded: Callable[[Callable[[], Any]], Any] = lambda call: call(),
 ) -> Ready:
-    """Bind what a benchmark runs, copy the arguments that it changes, and run it once.
+    """Bind what a benchmark runs, copy the arguments that it changes, and check its first runs.
 
     Parameters
     ----------
@@ -257,8 +266,8 @@ def prepared(
         As for `measure`.
     device : wgpu.GPUDevice, optional
         As for `measure`.
-    guarded : callable, optional
-        Of a user's file, whose arguments are made anew: as of `checker_of`.
+    guarded : callable
+        As of `checker_of`.
 
     Raises
     ------
@@ -277,23 +286,26 @@ def prepared(
     cold_ns, is_fresh = time.perf_counter_ns() - begin, _compiled(device) > compiled
     device, runnable = subject.device, subject.runnable
     restored = to_restore(subject, asked, benchmark.restore or None)
-    if guarded is None:
-        checker = checker_of(subject, benchmark, check)
-    else:
-        checker = checker_of(subject, benchmark, check, guarded, is_new=True)
+    checker = checker_of(subject, benchmark, check, guarded)
     pristine = Pristine(device, [array for name in restored for array in parts(subject.arrays[name])])
-    if isinstance(runnable, Submitted):
-        cold_ns, is_fresh = runnable.first_ns, True
-    else:
+    runs_ns: list[int] = []
+
+    def run() -> None:
         begin = time.perf_counter_ns()
         subject.encoded()()
         wait_idle(device)
-        cold_ns += time.perf_counter_ns() - begin
+        runs_ns.append(time.perf_counter_ns() - begin)
+
+    found = checker.first(run, pristine, restored)
+    if isinstance(runnable, Submitted):
+        cold_ns, is_fresh = runnable.first_ns, True
+    else:
+        cold_ns += runs_ns[0]
     if not subject.shader_checks:  # what a function ran
-        found = context_of(device).executor.checks_since(uses.get(device, 0))
-        subject = replace(subject, shader_checks=(found,) * len(runnable.labels))
+        level = context_of(device).executor.checks_since(uses.get(device, 0))
+        subject = replace(subject, shader_checks=(level,) * len(runnable.labels))
     compile_threads().finish()  # now, not between the warm-up and the first sample
-    return Ready(subject, asked, restored, pristine, checker, float(cold_ns) if is_fresh else None)
+    return Ready(subject, asked, restored, pristine, checker, found, float(cold_ns) if is_fresh else None)
 
 
 def _compiled(device: wgpu.GPUDevice | None) -> int:

@@ -63,10 +63,10 @@ class OwnRun:
         self._subject = subject = workload.guarded(lambda: subject_of(device, workload.full_name, benchmark))
         names = to_restore(subject, asked, benchmark.restore or None)
         restored = [array for name in names for array in parts(subject.arrays[name])]
-        checker = checker_of(subject, benchmark, check, workload.guarded, is_new=True)
-        self._pristine = Pristine(device, restored) if restored else None
-        workload.guarded(lambda: self.run(enable_cpu_timing=True))
-        found = checker.wrong()
+        checker = checker_of(subject, benchmark, check, workload.guarded)
+        pristine = Pristine(device, restored)
+        self._pristine = pristine if restored else None
+        found = workload.guarded(lambda: checker.first(lambda: self.run(enable_cpu_timing=True), pristine, names))
         #: Whether the result is compared with anything.
         self.checked: bool = checker.checks
         #: The first wrong item of the first run; None if there is none, or nothing was compared.

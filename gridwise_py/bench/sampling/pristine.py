@@ -1,9 +1,10 @@
-"""Copies of arguments on the GPU, to restore them from before each trial."""
+"""Copies of arguments on the GPU, to restore them from before each trial, and after a check."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
 import wgpu
 
 from ... import Array
@@ -12,11 +13,11 @@ from ...internals import check_usable
 from ..cases.mode import Mode
 from .subjects import Subject
 
-__all__ = ["Pristine", "to_restore"]
+__all__ = ["Pristine", "fill", "to_restore"]
 
 
 def to_restore(subject: Subject, mode: Mode, restore: Iterable[str] | None) -> tuple[str, ...]:
-    """Return the arguments that are restored before each trial; by default the inputs that an output overlaps.
+    """Return the arguments that are restored before each trial; by default those that it reads first and changes then.
 
     Raises
     ------
@@ -26,7 +27,7 @@ def to_restore(subject: Subject, mode: Mode, restore: Iterable[str] | None) -> t
         If the mode repeats the work without a pause.
     """
     if restore is None:
-        names = tuple(name for name in subject.arrays if name not in subject.outputs) if subject.in_place else ()
+        names = subject.in_place
     else:
         names = (restore,) if isinstance(restore, str) else tuple(restore)
     for name in names:
@@ -42,6 +43,12 @@ def to_restore(subject: Subject, mode: Mode, restore: Iterable[str] | None) -> t
     return names
 
 
+def fill(arrays: Iterable[Array], filler: int) -> None:
+    """Let each byte of Arrays be a filler."""
+    for array in arrays:
+        array.copy_from(np.full(array.nbytes, filler, np.uint8).view(array.dtype).reshape(array.shape))
+
+
 class Pristine:
     """Copies of arguments on the GPU, to restore them from; an error that leaves it as a context does so."""
 
@@ -54,7 +61,7 @@ class Pristine:
         for given in arrays:
             array = Array(given, "u32") if isinstance(given, wgpu.GPUBuffer) else given
             for use in ("COPY_SRC", "COPY_DST"):
-                check_usable(array, use, "restore=")
+                check_usable(array, use, "restore= or check=")
             if not array.nbytes:
                 continue
             # Whole words: copies go by them, and items of 16 bits may begin or end within one. Nobody else writes the

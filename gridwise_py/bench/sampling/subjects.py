@@ -26,10 +26,12 @@ from ...internals import (
     bind_nothing,
     context_of,
     kernel_labels,
+    overlapping,
+    parts,
     submit,
     wait_idle,
     write_timestamp,
-)  # fmt: skip
+)
 from ...settings import ShaderChecks
 from ..cases.benchmarked import Benchmark, Run
 from ..cases.mode import MODES, Mode
@@ -46,9 +48,6 @@ __all__ = [
     "subject_of",
     "uploaded",
 ]
-
-#: No buffer holds it by chance: what is not written keeps it.
-_UNWRITTEN = 0xA5
 
 
 class Runnable(Protocol):
@@ -83,8 +82,10 @@ class Subject:
     outputs : mapping from str to Array or ChunkedArray
     unread : tuple of str
         Outputs that were made for it, whose content means nothing before it runs.
-    in_place : bool
-        Whether a repetition would find other inputs.
+    in_place : tuple of str
+        Arguments that it reads first, and changes then: a repetition would find other items.
+    knows_outputs : bool
+        Whether `outputs` is what it writes, and not all that it may write.
     n : int
     parameters, work : mapping
         As of a `Measurement`.
@@ -99,7 +100,8 @@ class Subject:
     arrays: Mapping[str, Any]
     outputs: Mapping[str, Any]
     unread: tuple[str, ...] = ()
-    in_place: bool = False
+    in_place: tuple[str, ...] = ()
+    knows_outputs: bool = True
     n: int = 0
     parameters: Mapping[str, Any] = field(default_factory=dict[str, Any])
     work: Mapping[str, int] = field(default_factory=dict[str, int])
@@ -137,14 +139,6 @@ class Subject:
         if isinstance(self.runnable, Submitted) and not self.outputs:
             return self.runnable.returned
         return dict(self.outputs)
-
-    def forget_outputs(self) -> None:
-        """Overwrite the outputs that were made for it, so that it shows whether they are written."""
-        for name in self.unread:
-            array = self.outputs[name]
-            if isinstance(array, Array):
-                pattern = np.full(array.nbytes, _UNWRITTEN, np.uint8).view(array.dtype)
-                array.copy_from(pattern.reshape(array.shape))
 
 
 def benchmark_of(
@@ -314,7 +308,7 @@ def _of_call(call: BoundCall[Any]) -> Subject:
     counts = {part.count: int(call.arrays[part.count].item()) for part in plan.work.counted}
     return Subject(
         call.device, plan.primitive, call.bound_plan, call.arrays, call.outputs,
-        in_place=call.in_place, n=plan.work.items, parameters=dict(plan.parameters),
+        in_place=_in_place([(call, 1)], call.arrays), n=plan.work.items, parameters=dict(plan.parameters),
         work=plan.work.with_counts(counts).totals(),
         shaders_sha256=tuple(sorted({kernel.shader for kernel in plan.kernels})), shader_checks=plan.shader_checks,
     )  # fmt: skip
@@ -340,14 +334,21 @@ def subject_of(device: wgpu.GPUDevice | None, name: str, benchmark: Benchmark) -
     elif isinstance(run, CapturedSequence):
         _check_device(device, name, run.device)
         arrays = _arrays(benchmark, device)
-        outputs = _named_outputs(benchmark, arrays) or _only_arrays(arrays)
-        found = _of_calls(device, name, run.calls, arrays, outputs, run.labels)
+        written = {key: array for key, array in _only_arrays(arrays).items() if _uses(run.calls, array)[1]}
+        found = _of_calls(device, name, run.calls, arrays, _named_outputs(benchmark, arrays) or written, run.labels)
+        if isinstance(benchmark.outputs, Mapping):
+            both = [key for key, array in benchmark.outputs.items() if benchmark.inputs.get(key) is array]
+            found = replace(found, in_place=tuple(dict.fromkeys((*found.in_place, *both))))
     elif isinstance(run, (Mapping, Sequence)):
         found = _of_several(device, name, run, benchmark)
     elif callable(run):
         arrays = _arrays(benchmark, device)
+        named = _named_outputs(benchmark, arrays)
+        outputs = named or _only_arrays(arrays)
+        # Of a reference without a name, there can be one output only.
+        is_known = bool(named) or (len(outputs) == 1 and benchmark.reference is not None)
         recorded = _Recorded(device, name, run, arrays, takes_timing=_takes_timing(run, benchmark.inputs))
-        found = Subject(device, name, recorded, arrays, _named_outputs(benchmark, arrays) or _only_arrays(arrays))
+        found = Subject(device, name, recorded, {**arrays, **outputs}, outputs, knows_outputs=is_known)
     else:
         raise ArgumentError(
             f"{name}: run is {type(run).__name__}, but must be a gw.Kernel or another primitive, several of them, a "
@@ -355,9 +356,6 @@ def subject_of(device: wgpu.GPUDevice | None, name: str, benchmark: Benchmark) -
         )
     if benchmark.outputs is not None and isinstance(run, (Primitive, Mapping, Sequence)):
         found = replace(found, outputs=_named_outputs(benchmark, found.arrays))
-    if isinstance(benchmark.outputs, Mapping):
-        given = {id(array) for array in benchmark.inputs.values()}
-        found = replace(found, unread=tuple(key for key, array in found.outputs.items() if id(array) not in given))
     return found if benchmark.work is None else replace(found, work=benchmark.work.totals())
 
 
@@ -416,11 +414,38 @@ def _of_calls(
     labels: Sequence[str],
 ) -> Subject:
     shaders = {kernel.shader for call, _ in calls for kernel in call.plan.kernels}
+    known = {**arrays, **outputs}
     return Subject(
-        device, name, _Calls(name, calls, labels), {**arrays, **outputs}, outputs,
-        in_place=any(call.in_place for call, _ in calls), shaders_sha256=tuple(sorted(shaders)),
+        device, name, _Calls(name, calls, labels), known, outputs,
+        in_place=_in_place(calls, known), shaders_sha256=tuple(sorted(shaders)),
         shader_checks=tuple(level for call, _ in calls for level in call.plan.shader_checks),
     )  # fmt: skip
+
+
+def _in_place(calls: Sequence[tuple[BoundCall[Any], int]], arrays: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the arguments that calls read first, and write then; of those that are the same items the first."""
+    found: dict[object, str] = {}
+    for name, array in _only_arrays(arrays).items():
+        if all(_uses(calls, array)):
+            found.setdefault(tuple(part.place() for part in parts(array)), name)
+    return tuple(found.values())
+
+
+def _uses(calls: Sequence[tuple[BoundCall[Any], int]], array: Any) -> tuple[bool, bool]:
+    """Return whether calls read an Array before one writes it, and whether any writes it.
+
+    Whether a kernel of a user reads what it writes is not known: it counts as writing alone.
+    """
+    mine, reads_first = parts(array), False
+    for call, _ in calls:
+        reads, writes = (
+            any(overlapping(mine, parts(own)) for key, own in call.arrays.items() if (key in call.outputs) is of)
+            for of in (False, True)
+        )
+        reads_first |= reads
+        if writes:
+            return reads_first, True
+    return reads_first, False
 
 
 def _check_device(device: wgpu.GPUDevice, name: str, of: wgpu.GPUDevice) -> None:
