@@ -74,8 +74,10 @@ def _blocks(page):
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if any(b.mark == "run" for b in _blocks(p))], ids=_name)
-def test_code_in_pages_runs(device, page, tmp_path, monkeypatch):
+def test_code_in_pages_runs(device, require, page, tmp_path, monkeypatch):
     """The blocks of a page marked with run, one after another, as one program, beside the results that some read."""
+    if page.name in ("group-by.md", "results-file.md"):
+        require("module:pandas")
     (tmp_path / "benchmarks").symlink_to(ROOT / "benchmarks")
     monkeypatch.chdir(tmp_path)
     # The fixture is not used: it skips where there is no adapter.
@@ -234,6 +236,7 @@ def _small(words):
         "docs/howto/benchmark-my-kernels.md",
     ],
 )  # fmt: skip
+@pytest.mark.needs("module:altair", "module:vl_convert")
 def test_commands_in_pages_run(device, name, tmp_path, monkeypatch):
     """One after another in one folder, with small sizes; inputs that a page does not make are a first run's."""
     monkeypatch.chdir(tmp_path)

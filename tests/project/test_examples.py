@@ -147,14 +147,17 @@ def test_readme_runs(device, capsys):
 
 #: Two workers on the first adapter, which may be a software one.
 ARGUMENTS = {"distributed_sort.py": ["0", "0"], "distributed_table.py": ["0", "0"]}
+NEEDS = {
+    "shared_with_pygfx.py": ["module:pygfx"],
+    **{key: ["module:distributed"] for key in ("distributed_sort.py", "distributed_table.py", "fleet.py")},
+}
 
 
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=() if name == "own_kernel.py" else pytest.mark.slow) for name in LINES]
 )
 def test_it_runs(device, require, name):
-    if "pygfx" in name:
-        require("module:pygfx")
+    require(*NEEDS.get(name, ()))
     run = subprocess.run(
         [
             sys.executable,

@@ -38,12 +38,14 @@ def _names(wheel: Path) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
+def wheel(tmp_path_factory, require):
+    require("module:hatchling")
     return _build("wheel", ROOT, tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture(scope="module")
-def sdist(tmp_path_factory):
+def sdist(tmp_path_factory, require):
+    require("module:hatchling")
     return _build("sdist", ROOT, tmp_path_factory.mktemp("sdist"))
 
 

@@ -18,7 +18,7 @@ import pytest
 import gridwise_py as gw
 from helpers.paths import ROOT
 
-pytestmark = [pytest.mark.needs("the repository"), pytest.mark.slow]
+pytestmark = [pytest.mark.needs("the repository", "git"), pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
@@ -135,6 +135,7 @@ def test_a_file_that_git_does_not_track_is_not_built(check, tmp_path):
     assert (other / "a.py").stat().st_mtime != (copy / "a.py").stat().st_mtime
 
 
+@pytest.mark.needs("module:hatchling")
 def test_the_readme_of_a_build_leads_somewhere(scripts):
     absolute = scripts("hatch_readme").absolute
     readme = (
