@@ -283,7 +283,7 @@ class Mapping:
         copied, ended = deque[Any](), deque[Any]()
         steps = chain(
             map(operator.call, (self._begin,)),
-            self._polls(),
+            self._waiting(),
             map(copied.append, map(put, targets, (...,), sources)),
             map(ended.append, map(operator.call, self._when((_MAPPED + 1).__gt__, self._end))),
         )
@@ -311,7 +311,7 @@ class Mapping:
         pointers = map(native.mapped_range, handles, (self._begin_bytes,), (self._size_bytes,))
         return map(native.buffer, pointers, (self._size_bytes,))
 
-    def _polls(self) -> Iterator[Any]:
+    def _waiting(self) -> Iterator[Any]:
         """Return an iterator that polls the device until wgpu has called back, for a bounded time."""
         is_early = (time.monotonic() + LOOK_AGAIN_S).__gt__
         unnoted = takewhile(operator.not_, map(operator.call, repeat(self._status)))
