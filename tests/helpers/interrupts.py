@@ -181,8 +181,11 @@ CHECKS = (job_to_numpy, job_timed, job_asarray, check_large, check_batches, job_
 def signal_places(code: Any) -> frozenset[int]:
     """Return the offsets of the instructions before which Python looks for signals: behind calls, and in loops."""
     steps = list(dis.get_instructions(code))
-    behind = [after.offset for before, after in itertools.pairwise(steps) if before.opname.startswith(("CALL", "RESUME"))]
-    return frozenset(behind + [step.argval for step in steps if step.opname == "JUMP_BACKWARD"])
+    ends = [step.argval for step in steps if step.opname == "JUMP_BACKWARD"]
+    for before, after in itertools.pairwise(steps):
+        if before.opname.startswith(("CALL", "RESUME")):
+            ends.append(after.offset)
+    return frozenset(ends)
 
 
 def interrupt_at(job: Callable[[], None], place: int) -> tuple[str | None, int, list[str]]:

@@ -1,7 +1,7 @@
 """Sends SIGINTs by C: in the middle of the C code that maps a buffer, and at random times; counts what comes of them.
 
-What an interrupt may break is the process itself: hence a script, run by test_interrupts.py. Where nothing goes on for a
-minute, it ends with the stacks of its threads.
+What an interrupt may break is the process itself: hence a script, run by test_interrupts.py. Where nothing goes on for
+a minute, it ends with the stacks of its threads.
 
     PYTHONPATH=tests python -m helpers.random_interrupts COUNT [SEED]
 
@@ -159,7 +159,7 @@ def main() -> None:
     send = partial(sent.append, 0.0), partial(ctypes.CDLL(None)["raise"], signal.SIGINT)
     for jobs, step in itertools.product(every, STEPS):
 
-        def places_one(self: Mapping, *arguments: Any) -> None:
+        def places_one(self: Mapping, *arguments: Any, step: str = step) -> None:
             real(self, *arguments)
             Mapping.__init__ = real
             STEPS[step](self, calls(*send))

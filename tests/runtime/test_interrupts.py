@@ -176,7 +176,7 @@ MANY = [
     ("jobs", "places", "maps"), [*SOME, *(pytest.param(*one, marks=pytest.mark.slow) for one in MANY)]
 )
 def test_an_interrupt_anywhere(device, jobs, places, maps):
-    """It is raised, no call that returned is lost or done twice, nothing stays open, memory in use is not used again."""
+    """It is raised, no call that returned is lost or done twice, nothing stays open, memory in use is not reused."""
     done = _run("-m", "helpers.interrupts", jobs, *(() if places == "all" else (places,)), GRIDWISE_MAP_ARRAYS=maps)
     assert done.returncode == 0, f"the process ended with {done.returncode}: {done.stderr[-3000:]}"
     report = json.loads(done.stdout)
