@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from wgpu.backends.wgpu_native import ffi
 
 import gridwise_py as gw
 from gridwise_py.backend.queues import queue_is_idle
@@ -121,6 +122,25 @@ def test_every_wait_for_a_long_kernel_ends_at_once(device, monkeypatch, interrup
     scan.execute()
     np.testing.assert_array_equal(y.to_numpy(), np.cumsum(LARGE, dtype=np.uint32))
     assert gw.sum(LARGE, dtype=np.uint32, device=made) == LARGE.sum(dtype=np.uint32)
+
+
+class SendsWhileFreed:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.needs("posix")
+@pytest.mark.parametrize("where", ["while an object is freed", "in a callback of C"])
+def test_an_interrupt_where_nothing_can_be_raised(device, interruptible, where):
+    """Python and cffi say that they ignore it; it is raised a moment later."""
+    gw.request_device(device.adapter)
+    with pytest.raises(KeyboardInterrupt):
+        if where == "while an object is freed":
+            SendsWhileFreed()
+        else:
+            ffi.callback("void(int)", lambda _: signal.raise_signal(signal.SIGINT))(0)
+        time.sleep(10)
+    assert gw.sum(LARGE, dtype=np.uint32, device=device) == LARGE.sum(dtype=np.uint32)
 
 
 ENDS = """
