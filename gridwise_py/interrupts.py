@@ -23,29 +23,28 @@ def keep_interrupts() -> None:
     if hasattr(before, "keeps_interrupts"):
         return
 
+    is_running = False
+
     def hook(unraisable: sys.UnraisableHookArgs, /) -> None:
+        nonlocal is_running
         if not issubclass(unraisable.exc_type, KeyboardInterrupt) or sys.is_finalizing():
             before(unraisable)
             return
-        number = getattr(unraisable.exc_type, "number", signal.SIGINT)
-        threading.Thread(target=repeat, args=(number,), daemon=True).start()
+        is_running = True  # nor can anything be raised in here
+        try:
+            number = getattr(unraisable.exc_type, "number", signal.SIGINT)
+            threading.Thread(target=repeat, args=(number,), daemon=True).start()
+        finally:
+            is_running = False
 
     def repeat(number: signal.Signals) -> None:
         time.sleep(_AGAIN_S)
-        while _is_running(hook.__code__):  # nor can anything be raised there
+        while is_running:
             time.sleep(_AGAIN_S)
         _interrupt(number)
 
     hook.__dict__["keeps_interrupts"] = True
     sys.unraisablehook = hook
-
-
-def _is_running(code: object) -> bool:
-    """Whether the main thread is inside of some code."""
-    frame = sys._current_frames().get(threading.main_thread().ident or 0)
-    while frame is not None and frame.f_code is not code:
-        frame = frame.f_back
-    return frame is not None
 
 
 def _interrupt(number: signal.Signals) -> None:

@@ -244,7 +244,7 @@ def _wait_for_fence(device: wgpu.GPUDevice, is_over: Callable[[], bool]) -> Call
 def map_idle(device: wgpu.GPUDevice, buffer: wgpu.GPUBuffer, mode: str, offset: int, size: int) -> None:
     """Map a buffer that no work uses any more, as wgpudawn does; after an exception it is not to be used again."""
     native, its = _native(), cast(Any, buffer)
-    flag = getattr(wgpu.MapMode, mode)
+    flag = native.lib.WGPUMapMode_Read if mode == "READ" else native.lib.WGPUMapMode_Write
     info = native.ffi.new("WGPUBufferMapCallbackInfo *", {"mode": native.callback_mode, "callback": native.mapped})
     its._map_state = "pending"
     with native.functions.errors():

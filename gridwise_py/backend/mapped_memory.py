@@ -185,8 +185,7 @@ class Mapping:
             If wgpu refuses.
         """
         self._request(lambda: self._wait(is_wanted))
-        pointer = self._native.mapped_range(self._buffer._internal, self._begin_bytes, self._size_bytes)
-        return np.frombuffer(self._native.buffer(pointer, self._size_bytes), dtype=np.uint8)
+        return np.frombuffer(next(self._memory()), dtype=np.uint8)
 
     def map_for_wgpu(self, wait: Callable[[Callable[[], object]], object]) -> None:
         """Map it so that wgpu-py knows, and its methods give the memory and unmap it.
@@ -277,15 +276,16 @@ class Mapping:
         dtype = items.dtype.newbyteorder("=")
         as_items = functools.partial(np.frombuffer, dtype=dtype, count=items.size, offset=lead_bytes)
         put: Callable[..., object] = operator.setitem
+        call: Callable[..., object] = operator.call
         mapped: Iterator[Any] = map(as_items, self._memory())
         host: Iterator[Any] = iter((items,))
         targets, sources = (host, mapped) if self._reads else (mapped, host)
         copied, ended = deque[Any](), deque[Any]()
         steps = chain(
-            map(operator.call, (self._begin,)),
-            self._polls(),
+            map(call, (self._begin,)),
+            self._waiting(),
             map(copied.append, map(put, targets, (...,), sources)),
-            map(ended.append, map(operator.call, self._when((_MAPPED + 1).__gt__, self._end))),
+            map(ended.append, map(call, self._when((_MAPPED + 1).__gt__, self._end))),
         )
         _requested.add(self)
         with self._native.errors():
@@ -311,7 +311,7 @@ class Mapping:
         pointers = map(native.mapped_range, handles, (self._begin_bytes,), (self._size_bytes,))
         return map(native.buffer, pointers, (self._size_bytes,))
 
-    def _polls(self) -> Iterator[Any]:
+    def _waiting(self) -> Iterator[Any]:
         """Return an iterator that polls the device until wgpu has called back, for a bounded time."""
         is_early = (time.monotonic() + LOOK_AGAIN_S).__gt__
         unnoted = takewhile(operator.not_, map(operator.call, repeat(self._status)))

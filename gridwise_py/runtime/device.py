@@ -27,7 +27,7 @@ from ..backend.queues import create_shader_module, submit, tick_period_ns
 from ..backend.submission_marks import read_words
 from ..backend.timeout import set_timeout_s
 from ..display.table import table_of
-from ..errors import AdapterError
+from ..errors import AdapterError, DeviceError
 from ..planning.shaders import load_templates, prologue
 from ..settings import ShaderChecks
 from ..timing.queries import TimingHelper
@@ -236,6 +236,8 @@ def request_device(
     AdapterError
         If there is no such adapter; the message lists what there is. If there is no such engine, or its package is not
         installed. If the engine has no such toggle.
+    DeviceError
+        If the adapter makes no device.
     ArgumentError
         If `timeout_s` or an environment variable has no such value.
     ForkError
@@ -272,8 +274,15 @@ def request_device(
         toggles = settings.toggles() if own.NAME == "dawn" else {}
     has = own.features_of(adapter)
     features = [f for f in useful if f in has]
-    with _templates_meanwhile():
-        device = own.request_device(adapter, label, features, toggles)
+    try:
+        with _templates_meanwhile():
+            device = own.request_device(adapter, label, features, toggles)
+    except (wgpu.GPUError, RuntimeError) as error:  # what wgpu-py raises; our own errors are neither
+        name = adapter.info["device"]
+        raise DeviceError(
+            f"adapter {name!r} is listed, but makes no device ({error}); update its driver, or take another of "
+            f"gw.list_adapters()"
+        ) from error
     missing = set(features) - set(device.features)
     if missing:
         raise AdapterError(f"adapter {adapter.info['device']!r} refused features it lists: {sorted(missing)}")

@@ -1,7 +1,8 @@
-"""Raises KeyboardInterrupt at calls and returns of this library, one after another, and looks what is left after each.
+"""Sends SIGINT at each place where Python looks for signals, one after another, and looks what is left after each.
 
-Python looks for signals where functions are called and return, so these are the places at which Ctrl-C arrives. An
-interrupted call may end the process the next time something is submitted: hence a script, run by test_interrupts.py.
+Python does so behind calls and in loops: of this library, of the engine, in callbacks of C, and in what runs while
+objects are freed. An interrupted call may end the process the next time something is submitted: hence a script, run by
+test_interrupts.py.
 
     PYTHONPATH=tests python -m helpers.interrupts JOB[,JOB…] [PLACES]
 
@@ -11,10 +12,15 @@ many places each job had, as JSON.
 
 from __future__ import annotations
 
+import dis
+import functools
 import gc
+import itertools
 import json
+import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,8 +30,8 @@ import numpy as np
 import gridwise_py as gw
 from gridwise_py.runtime.context import context_of
 
-LIBRARY = str(Path(gw.__file__).parent)
 HANG_S = 120.0
+LOST_S = 2.0
 
 device = gw.request_device()
 timed = "timestamp-query" in device.features
@@ -171,37 +177,62 @@ JOBS: dict[str, Callable[[], None]] = {
 CHECKS = (job_to_numpy, job_timed, job_asarray, check_large, check_batches, job_pinned)
 
 
-def interrupt_at(job: Callable[[], None], place: int) -> tuple[str | None, int]:
-    """Run a job, interrupted at a place; return where that was (None: it was not reached), and how many places came."""
-    count, where = 0, None
+@functools.cache
+def signal_places(code: Any) -> frozenset[int]:
+    """Return the offsets of the instructions before which Python looks for signals: behind calls, and in loops."""
+    steps = list(dis.get_instructions(code))
+    ends = [step.argval for step in steps if step.opname == "JUMP_BACKWARD"]
+    for before, after in itertools.pairwise(steps):
+        if before.opname.startswith(("CALL", "RESUME")):
+            ends.append(after.offset)
+    return frozenset(ends)
 
-    def come_by(frame: Any, event: str) -> None:
-        nonlocal count, where
-        count += 1
-        if count == place + 1:
-            where = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno} {frame.f_code.co_name}, {event}"
-            raise KeyboardInterrupt
+
+def interrupt_at(job: Callable[[], None], place: int) -> tuple[str | None, int, list[str]]:
+    """Run a job, interrupted at a place.
+
+    Returns
+    -------
+    where : str or None
+        None: the place was not reached.
+    count : int
+        How many places came.
+    wrong : list of str
+        What came instead of a KeyboardInterrupt.
+    """
+    count, where, wrong = 0, None, []
 
     def inside(frame: Any, event: str, _argument: Any) -> Any:
-        if event == "return":
-            come_by(frame, event)
+        nonlocal count, where
+        if event == "opcode" and frame.f_lasti in signal_places(frame.f_code):
+            count += 1
+            if count == place + 1:
+                where = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno} {frame.f_code.co_name}"
+                signal.raise_signal(signal.SIGINT)
         return inside
 
     def outside(frame: Any, event: str, _argument: Any) -> Any:
-        if not frame.f_code.co_filename.startswith(LIBRARY):
+        if frame.f_code.co_filename == __file__:
             return None
-        come_by(frame, event)
-        frame.f_trace_lines = False
+        frame.f_trace_lines, frame.f_trace_opcodes = False, True
         return inside
 
     sys.settrace(outside)
     try:
         job()
+        sys.settrace(None)
+        end_s = time.monotonic() + LOST_S
+        while where is not None and time.monotonic() < end_s:
+            time.sleep(0.01)
+        if where is not None:
+            wrong = ["lost"]
     except KeyboardInterrupt:
         pass
+    except Exception as error:
+        wrong = [f"{type(error).__name__} in its place: {error}"]
     finally:
         sys.settrace(None)
-    return where, count
+    return where, count, wrong
 
 
 def look_after(pairs: int) -> list[str]:
@@ -237,6 +268,7 @@ def look_after(pairs: int) -> list[str]:
 
 def main() -> None:
     names, wanted = sys.argv[1].split(","), int(sys.argv[2]) if len(sys.argv) > 2 else sys.maxsize
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     for use in (*CHECKS, *(JOBS[name] for name in names for _ in range(2))):
         use()
     gc.collect()
@@ -244,12 +276,12 @@ def main() -> None:
     found: dict[str, list[str]] = {}
     places = {}
     for name in names:
-        _, places[name] = interrupt_at(JOBS[name], sys.maxsize)
+        _, places[name], _ = interrupt_at(JOBS[name], sys.maxsize)
         for place in range(0, places[name], max(1, places[name] // wanted)):
-            where, _ = interrupt_at(JOBS[name], place)
+            where, _, wrong = interrupt_at(JOBS[name], place)
             if where is None:  # a measurement does not always take the same way
                 continue
-            wrong = look_after(pairs)
+            wrong += look_after(pairs)
             if wrong:
                 found[where] = wrong
             if "what is used next hangs" in wrong:

@@ -329,3 +329,15 @@ def test_types_of_c_are_parsed_alone_as_among_all_others(device):
     with pytest.raises(Exception, match="WGPUNonsense"):
         ffi.typeof("WGPUNonsense *")
     assert parser._declarations == declarations
+
+
+@pytest.mark.parametrize("error", [RuntimeError("Parent device is lost"), wgpu.GPUError("no memory")])
+def test_an_adapter_that_makes_no_device(device, monkeypatch, error):
+    """Mesa lists GPUs that are not there (RADV_FORCE_FAMILY)."""
+
+    def refuse(*_arguments):
+        raise error
+
+    monkeypatch.setattr(engine_of(device), "request_device", refuse)
+    with pytest.raises(gw.DeviceError, match=rf"is listed, but makes no device \({error}\); update its driver"):
+        gw.request_device(device.adapter)

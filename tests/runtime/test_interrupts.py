@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from wgpu.backends.wgpu_native import ffi
 
 import gridwise_py as gw
 from gridwise_py.backend.queues import queue_is_idle
@@ -115,6 +116,25 @@ def test_every_wait_for_a_long_kernel_ends_at_once(device, monkeypatch, interrup
     assert gw.sum(LARGE, dtype=np.uint32, device=made) == LARGE.sum(dtype=np.uint32)
 
 
+class SendsWhileFreed:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.needs("posix")
+@pytest.mark.parametrize("where", ["while an object is freed", "in a callback of C"])
+def test_an_interrupt_where_nothing_can_be_raised(device, interruptible, where):
+    """Python and cffi say that they ignore it; it is raised a moment later."""
+    gw.request_device(device.adapter)
+    with pytest.raises(KeyboardInterrupt):
+        if where == "while an object is freed":
+            SendsWhileFreed()
+        else:
+            ffi.callback("void(int)", lambda _: signal.raise_signal(signal.SIGINT))(0)
+        time.sleep(10)
+    assert gw.sum(LARGE, dtype=np.uint32, device=device) == LARGE.sum(dtype=np.uint32)
+
+
 ENDS = """
 import signal, sys, threading
 from test_interrupts import LARGE, _long_work, gw
@@ -157,7 +177,7 @@ MANY = [
         for job, places in {
             "to_numpy": "all", "large_download": "all", "large_upload": "all", "asarray": "all", "stream": "all",
             "sort": "all", "timed": "all", "event": "all", "batch": "all", "sequence": "all", "pinned": "all",
-            "windows": "all", "first_call": 400, "measure": 500,
+            "windows": 2000, "first_call": 400, "measure": 500,
         }.items()
     ),
     *((job, "all", "0") for job in ("to_numpy", "large_download", "large_upload", "asarray")),
@@ -168,9 +188,21 @@ MANY = [
     ("jobs", "places", "maps"), [*SOME, *(pytest.param(*one, marks=pytest.mark.slow) for one in MANY)]
 )
 def test_an_interrupt_anywhere(device, jobs, places, maps):
-    """No call that returned is lost or done twice, nothing stays open, and memory in use is not used again."""
+    """It is raised, no call that returned is lost or done twice, nothing stays open, memory in use is not reused."""
     done = _run("-m", "helpers.interrupts", jobs, *(() if places == "all" else (places,)), GRIDWISE_MAP_ARRAYS=maps)
     assert done.returncode == 0, f"the process ended with {done.returncode}: {done.stderr[-3000:]}"
     report = json.loads(done.stdout)
     assert min(report["places"].values()) > 20, "the script did not see the library's calls"
     assert report["found"] == {}
+
+
+@pytest.mark.needs("posix")
+@pytest.mark.parametrize("count", [24, pytest.param(1000, marks=pytest.mark.slow)])
+def test_no_interrupt_is_lost_and_no_wait_hangs(device, count):
+    """At random times, and where C code maps a buffer; with both ways of memory."""
+    done = _run("-m", "helpers.random_interrupts", count)
+    assert done.returncode == 0, f"the process ended with {done.returncode}: {done.stderr[-3000:]}"
+    report = json.loads(done.stdout)
+    assert report["at random"] == {"sent": count, "raised": count, "lost": 0, "others": []}
+    steps = report["at steps"]
+    assert steps == {"sent": steps["sent"], "raised": steps["sent"], "lost": 0, "others": []}
