@@ -409,6 +409,8 @@ def test_what_ab_calls_is_the_same(write, device):
     for workload in workloads:
         run = OwnRun(device, workload, 1000, "hot", {}, 0, check=True)
         assert run.wrong is None
+        levels = {"kernel": "bounds", "several": "bounds", "function": None, "class": None}
+        assert run.shader_checks == levels.get(workload.path.stem, "none")
         found = run.run(enable_cpu_timing=True, enable_gpu_timing=True, trials=2).get_timing_result()
         assert found.cpu_total_time_ns > 0
         assert len(found.spans) in (0, len(found.labels))
