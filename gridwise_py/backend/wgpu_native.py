@@ -57,8 +57,8 @@ LANGUAGE = "naga"
 LOGGER = "wgpu"
 HAS_MAPPED_MEMORY = True
 HAS_TICKS = True
-#: WGPUShaderRuntimeChecks.
-_BOUNDS: Mapping[ShaderChecks, int] = {"none": 0, "bounds": 1}
+# WGPUShaderRuntimeChecks of wgpu.h: BoundsChecks is 1, ForceLoopBounding 2.
+_RUNTIME_CHECKS: Mapping[ShaderChecks, int] = {"none": 0, "bounds": 1}
 _PAUSE_S = 0.0001  # between the polls of a helper that does not block
 
 
@@ -229,7 +229,7 @@ def create_module(device: wgpu.GPUDevice, label: str, code: str, checks: ShaderC
         label=_api.to_c_string_view(label),
     )
     create = _api.libf.wgpuDeviceCreateShaderModuleTrusted
-    return _api.GPUShaderModule(label, create(device._internal, descriptor, _BOUNDS[checks]), device)
+    return _api.GPUShaderModule(label, create(device._internal, descriptor, _RUNTIME_CHECKS[checks]), device)
 
 
 def parse_types_alone() -> bool:

@@ -306,6 +306,7 @@ class Executor:
         self._device_reference = weakref.ref(device)
         self.memory: MemoryPool = memory if memory is not None else MemoryPool(device)
         self._observer = observer
+        self._state = state_of(device)
         self._lock = threading.RLock()
         # Not an OrderedDict: going through one hashes each plan again, and an interrupt in there becomes a KeyError.
         self._plans: dict[Plan, PlanInstance] = {}
@@ -370,7 +371,7 @@ class Executor:
 
     def as_run(self, plan: Plan) -> Plan:
         """Return a plan with the run-time checks that its texts have on the device."""
-        level = state_of(self.device).shader_checks
+        level = self._state.shader_checks
         if level is None or all(shader.shader_checks == level for shader in plan.shaders.values()):
             return plan
         return plan.with_checks(level)

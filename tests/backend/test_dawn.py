@@ -154,10 +154,8 @@ def test_toggles_are_asked_for_and_shown(dawn, wgpu_device, monkeypatch):
     assert switches["timestamp_quantization"] is False
     assert "disable_robustness" not in engine_description(dawn).switches
     assert device_key(made) != device_key(dawn)
-    text = (
-        "@group(0) @binding(0) var<storage, read_write> x: array<u32>;\n"
-        "@compute @workgroup_size(1) fn main() { x[0]++; }"
-    )
+    text = "@group(0) @binding(0) var<storage, read_write> x: array<u32>; "
+    text += "@compute @workgroup_size(1) fn main() { x[0]++; }"
     for device, level in ((dawn, "all"), (made, "none")):  # of the whole device, whatever a text asks for
         kernel = gw.Kernel(device, text, {"x": "read_write"}, workgroups=1, shader_checks="bounds")
         assert kernel.execute(x=gw.zeros(4, "u32", device)).plan.shader_checks == (level,)

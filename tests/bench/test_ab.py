@@ -638,6 +638,15 @@ def test_one_pair_is_no_verdict(fake):
     assert sorted(map(len, logs)) == [1, 2], "and is kept"
 
 
+def test_sides_with_other_run_time_checks_say_so(fake):
+    settings = Settings(pairs=2, rounds=1)
+    measured = _measured(settings)
+    for case, levels in zip(measured.cases, (("all", "bounds"), ("all", "all"), ("all", None)), strict=False):
+        case.shader_checks.update(zip(("OLD", "NEW"), levels, strict=True))
+    (text,) = judge(ENVIRONMENTS, measured, settings, threshold=0.01, gate=0.01).notes
+    assert text.endswith(f"take time: {measured.cases[0].name} (OLD all, NEW bounds)")
+
+
 def test_an_interrupt_before_anything_was_measured_is_one(fake):
     _at_turn(fake, 1, _raising(KeyboardInterrupt()))
     with pytest.raises(KeyboardInterrupt):

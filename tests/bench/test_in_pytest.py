@@ -86,7 +86,7 @@ def invented(monkeypatch):
         found = [
             measurement(
                 mode=given.mode, labels=("square",), count=24, scale_ns=given.scale_ns * (1 + 1e-3 * i),
-                shaders_sha256=given.shaders,
+                shaders_sha256=given.shaders, shader_checks=("bounds",),
             )
             for i in range(len(protocols))
         ]  # fmt: skip
@@ -312,6 +312,8 @@ def test_further_runs_are_further_processes_which_decide_together(run, invented,
     result = run(ONE, *options)
     result.assert_outcomes(failed=1)
     assert "--gridwise-append: test_it.py::test_one has other shaders than in new.json" in _said(result)
+    invented.shaders, invented.walls = ("a" * 64,), False
+    assert "test_one has shader_checks=bounds, not None as in new.json" in _said(run(ONE, *options))
     assert len(gw.read_results(pytester.path / "new.json").results) == 20, "nothing of other shaders was added"
 
 

@@ -293,7 +293,9 @@ def test_the_axis_of_run_time_checks(write, device):
         found += [result_of(one, position=k) for k, one in enumerate(measured, len(found))]
     assert "kernel.f shader_checks=all hot n=1,000" in names
     assert {result.shader_checks for result in found} == {"none", "bounds", "all"}
-    document = results_document(device, [])
+    document = replace(results_document(device, []), results=tuple(found))
+    assert {(row["process"], row["shader_checks"]) for row in records_of(document)} >= {(0, "none"), (0, "all")}
+    assert [kernel["shader_checks"] for kernel in document.to_json()["results"][1]["kernels"]] == ["all"]
     said = [one.text for one in remarks(document.device, found) if one.kind == "checks"]
     assert [text[:41] for text in said] == [f"What checks cost {name}.f, n = 1,000: bounds"[:41] for name in texts]
     # Nothing of this stays, and a file may have an axis of this name itself.
@@ -407,6 +409,8 @@ def test_what_ab_calls_is_the_same(write, device):
     for workload in workloads:
         run = OwnRun(device, workload, 1000, "hot", {}, 0, check=True)
         assert run.wrong is None
+        levels = {"kernel": "bounds", "several": "bounds", "function": None, "class": None}
+        assert run.shader_checks == levels.get(workload.path.stem, "none")
         found = run.run(enable_cpu_timing=True, enable_gpu_timing=True, trials=2).get_timing_result()
         assert found.cpu_total_time_ns > 0
         assert len(found.spans) in (0, len(found.labels))

@@ -200,6 +200,10 @@ def judge(
         rows.append(JudgedRow(case.name, row, old_ns, new_ns, verdict, past, gated))
     failed = [case for case in measured.cases if case.errors]
     unchecked = [case.name for case in measured.cases if case.unchecked and not case.errors]
+    levels = [
+        f"{case.name} ({', '.join(f'{side} {level}' for side, level in case.shader_checks.items())})"
+        for case in measured.cases if len(set(case.shader_checks.values()) - {None}) > 1
+    ]  # fmt: skip
     return Judged(
         environments, measured, settings, threshold, gate, tuple(rows),
         wrong=tuple(f"{side}: {case.name}: {text}" for case in failed for side, text in case.wrong.items()),
@@ -208,7 +212,9 @@ def judge(
             f"{case.name}: not judged: {'; '.join(f'{side}: {text}' for side, text in case.errors.items())}"
             for case in failed
             if not _is_broken(case) and not case.wrong
-        ), *short, *((_UNCHECKED.format(", ".join(unchecked)),) if unchecked else ()), *measured.notes),
+        ), *short, *((_UNCHECKED.format(", ".join(unchecked)),) if unchecked else ()),
+            *((f"the run-time checks of shaders differ, and take time: {', '.join(levels)}",) if levels else ()),
+            *measured.notes),
     )  # fmt: skip
 
 

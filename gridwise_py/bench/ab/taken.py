@@ -60,6 +60,8 @@ class MeasuredRows:
         By side, the first wrong item.
     unchecked : bool
         Whether there is no reference to compare results with.
+    shader_checks : dict from str to str or None
+        By side, the run-time checks of a user's kernels.
     taken : list of dict from str to TakenRow
         For each pair of processes that measured all its turns, what it measured, by row.
     step_ns : float
@@ -74,6 +76,7 @@ class MeasuredRows:
         self.interrupted: set[str] = set()
         self.wrong: dict[str, str] = {}
         self.unchecked: bool = False
+        self.shader_checks: dict[str, str | None] = {}
         self.taken: list[dict[str, TakenRow]] = []
         self.step_ns: float = math.inf
 

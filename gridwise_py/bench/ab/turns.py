@@ -475,6 +475,7 @@ def _prepare(
         n=job.case.n, mode=job.mode.value, axes=dict(job.case.others), seed=settings.seed, check=check,
     )  # fmt: skip
     case.unchecked |= check and not prepared["checked"]
+    case.shader_checks[side] = prepared["shader_checks"]
     return prepared["wrong"]
 
 

@@ -128,7 +128,8 @@ class _Worker:
             )
         found = own.OwnRun(self._device, self._files[file][name], n, mode, axes, seed, check=check)
         self._subject = found
-        return {"wrong": found.wrong, "checked": getattr(found, "checked", True)}  # older ones do not tell
+        told = {"checked": getattr(found, "checked", True), "shader_checks": getattr(found, "shader_checks", "all")}
+        return {"wrong": found.wrong, **told}  # older ones do not tell
 
     def release(self) -> dict[str, Any]:
         """Free the arguments."""

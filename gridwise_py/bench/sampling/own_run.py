@@ -8,6 +8,7 @@ import wgpu
 
 from ... import TimingResult
 from ...internals import bracket, context_of, parts, wait_idle
+from ...settings import ShaderChecks, strictest
 from ..cases.mode import Mode
 from ..cases.own_files import OwnWorkload
 from .checker import checker_of
@@ -67,6 +68,8 @@ class OwnRun:
         pristine = Pristine(device, restored)
         self._pristine = pristine if restored else None
         found = workload.guarded(lambda: checker.first(lambda: self.run(enable_cpu_timing=True), pristine, names))
+        #: The strictest run-time checks of its kernels; None of a function, which does not tell.
+        self.shader_checks: ShaderChecks | None = strictest(subject.shader_checks)
         #: Whether the result is compared with anything.
         self.checked: bool = checker.checks
         #: The first wrong item of the first run; None if there is none, or nothing was compared.
