@@ -286,8 +286,8 @@ class Kernel(Primitive):
             takes += f" behind {extent.size_bytes}" if stride and extent.size_bytes else ""
             raise LengthError(
                 f"{self._label}: {name} has {operand.length:,} items of {operand.item_bytes} bytes, but the WGSL "
-                f"declares {variable.type}, which takes {takes}: give {fitting / operand.item_bytes:,.10g} items, say, "
-                f"or change the declaration"
+                f"declares {variable.type}, which takes {takes}: give "
+                f"{fitting / operand.item_bytes:,.10g} items, say, or change the declaration"
             )
 
     @property

@@ -112,6 +112,9 @@ def test_raw_buffers_are_arguments_as_arrays_are(device, squares, x):
         assert not gw.measure(squares["old"], protocol=SHORT, **arrays).checked
     assert gw.measure(record, protocol=SHORT, restore=["x"], **arrays).protocol["restored"] == ["x"]
     still = {"x": arrays["x"], "y": device.create_buffer(size=4 * x.size, usage=wgpu.BufferUsage.STORAGE)}
+    assert not gw.measure(squares["old"], protocol=SHORT, **still).checked
+    with pytest.raises(gw.BufferUsageError, match=r"restore= or check=: the buffer of .* lacks the usage COPY_SRC"):
+        gw.measure(squares["old"], protocol=SHORT, reference=items, **still)
     with pytest.raises(gw.BufferUsageError, match=r"restore= or check=: the buffer of .* lacks the usage COPY_SRC"):
         gw.measure(record, protocol=SHORT, restore=["y"], **still)
     with pytest.raises(gw.ArgumentError, match="reference names 'z', which is none of x, y"):
