@@ -6,8 +6,9 @@ It runs when a user's text first has such an operation; the library's own texts 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
@@ -146,20 +147,24 @@ def arithmetic_faults(device: wgpu.GPUDevice) -> Faults:
     return context_of(device).cached("arithmetic faults", find)
 
 
-def _operations_in(text: str, whole: str) -> Iterator[str]:
-    """Yield the names of the operations that a user's text may have, `whole` being the shader that it is in."""
+@lru_cache(maxsize=256)
+def _operations_in(whole: str) -> tuple[str, tuple[str, ...]]:
+    """Return what a user wrote of a shader, and the names of the operations that it may have."""
+    text = users_text(whole)
     bare = "".join(" " if piece.kind == "comment" else piece.text for piece in tokens(text))
     named = re.search(_SIGNED, bare) or re.search(r"alias (T|Acc) = i32|struct T \{[^}]*\bi32\b", whole)
-    for name, operation in OPERATIONS.items():
-        if re.search(operation.found_by, bare) and (named or not name.endswith("of i32")):
-            yield name
+    return text, tuple(
+        name
+        for name, operation in OPERATIONS.items()
+        if (named or not name.endswith("of i32")) and re.search(operation.found_by, bare)
+    )
 
 
 def warn_of_faults(device: wgpu.GPUDevice, plan: Plan) -> None:
     """Warn, once for each text, of what a user's text in a plan asks for and the device computes wrongly."""
     for shader in plan.shaders.values():
-        text = "" if shader.origin == "library" else users_text(shader.text)
-        for name in _operations_in(text, shader.text):
+        text, names = ("", ()) if shader.origin == "library" else _operations_in(shader.text)
+        for name in names:
             told = context_of(device).cached("texts with faults", set[tuple[str, str]])
             if name not in arithmetic_faults(device) or (name, text) in told:
                 continue
