@@ -299,13 +299,7 @@ class Plan:
         return tuple(self.shaders[kernel.shader].shader_checks for kernel in self.kernels)
 
     def with_checks(self, level: ShaderChecks) -> Plan:
-        """Return the plan with one level of run-time checks for all texts.
-
-        Raises
-        ------
-        ArgumentError
-            If a text was read from a file, and the level is not ``"all"``.
-        """
+        """Return the plan with one level of run-time checks; refuse less than all for texts from a file."""
         shaders = {key: replace(shader, shader_checks=level) for key, shader in self.shaders.items()}
         if level != "all" and any(shader.origin == "file" for shader in shaders.values()):
             raise ArgumentError(
@@ -329,7 +323,7 @@ class Plan:
 
     @classmethod
     def from_json(cls, text: str) -> Plan:
-        """Return the plan of `to_json`; its texts get all run-time checks, whatever they had."""
+        """Return the plan of `to_json`, with all run-time checks."""
         data = json.loads(text)
         return cls(
             primitive=data["primitive"],

@@ -26,6 +26,7 @@ from gridwise_py.bench.sampling.own_run import OwnRun
 from gridwise_py.bench.sweep.suite import own_sweeps, plan_jobs
 from gridwise_py.cli import main
 from gridwise_py.timing.queries import TimingHelper
+from helpers.levels import level_on
 from helpers.paths import ROOT
 from helpers.results import measure_here
 
@@ -244,16 +245,16 @@ LABELS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_kind_is_run_checked_and_timed(measure, kind):
+def test_each_kind_is_run_checked_and_timed(measure, device, kind):
     for mode in ("hot", "batch", "latency"):
         found = measure(KINDS[kind], mode)
         assert found.error is None
         assert (found.primitive, found.n, found.mode) == ("mine.f", 1000, Mode(mode))
         assert found.checked
         assert found.correct
-        level = "none" if kind in ("sequence", "primitive") else "bounds"
+        level = level_on(device, "none" if kind in ("sequence", "primitive") else "bounds")
         assert set(found.shader_checks) == {level}, "also of what a function runs"
-        assert ("shader_checks=bounds" in repr(found)) == (level == "bounds")
+        assert (f"shader_checks={level}" in repr(found)) == (level != "none")
         labels = tuple(series.name.removeprefix("mine.") for series in found.kernels)
         assert labels == LABELS[kind] or LABELS[kind] is None
         if found.tick_period_ns is not None:
@@ -299,7 +300,9 @@ def test_the_axis_of_run_time_checks(write, device):
     said = [one.text for one in remarks(document.device, found) if one.kind == "checks"]
     assert [text[:41] for text in said] == [f"What checks cost {name}.f, n = 1,000: bounds"[:41] for name in texts]
     # Nothing of this stays, and a file may have an axis of this name itself.
-    assert measure_case(device, replace(jobs[0].case, others=()), PROTOCOL).shader_checks == ("bounds",)
+    assert measure_case(device, replace(jobs[0].case, others=()), PROTOCOL).shader_checks == (
+        level_on(device, "bounds"),
+    )
     own = "@gw.benchmarked(shader_checks=['bounds', 'all'])\ndef f(device, shader_checks): ..."
     (workload,) = load_benchmarks(write(own, "own.py")).values()
     (job, _) = plan_jobs(own_sweeps([workload], [], {}))
@@ -409,8 +412,10 @@ def test_what_ab_calls_is_the_same(write, device):
     for workload in workloads:
         run = OwnRun(device, workload, 1000, "hot", {}, 0, check=True)
         assert run.wrong is None
-        levels = {"kernel": "bounds", "several": "bounds", "function": None, "class": None}
-        assert run.shader_checks == levels.get(workload.path.stem, "none")
+        level = {"kernel": "bounds", "several": "bounds", "function": None, "class": None}.get(
+            workload.path.stem, "none"
+        )
+        assert run.shader_checks == (level and level_on(device, level))
         found = run.run(enable_cpu_timing=True, enable_gpu_timing=True, trials=2).get_timing_result()
         assert found.cpu_total_time_ns > 0
         assert len(found.spans) in (0, len(found.labels))

@@ -263,6 +263,7 @@ def test_a_resumed_run_loses_no_finished_case(invented, tmp_path):
 
 
 def test_a_run_is_not_resumed_under_other_conditions(invented, tmp_path, monkeypatch):
+    monkeypatch.setenv("GRIDWISE_SHADER_CHECKS", "")
     path = tmp_path / "out.json"
     request = Request(_jobs("n=12", "datatype=u32"), SHORT)
     run_jobs(request, None, json_path=path)

@@ -507,10 +507,12 @@ def _levels(device, monkeypatch, *plans):
 
 @pytest.mark.parametrize("value", ["", "none", "bounds", "all"])
 def test_the_level_of_the_process_is_that_of_all_shaders(fresh_device, monkeypatch, value):
+    monkeypatch.delenv("GRIDWISE_SHADER_CHECKS", raising=False)
+    plain = device_key(gw.request_device(fresh_device.adapter))
     monkeypatch.setenv("GRIDWISE_SHADER_CHECKS", value)
     device = gw.request_device(fresh_device.adapter)
     key = device_key(device)
-    assert (key == device_key(fresh_device)) == (value == "")
+    assert (key == plain) == (value == "")
     assert key.get("shader_checks", "") == value
     layout = gw.Layout.separate(input=64, output=64)
     ours, plans = gw.Copy(device).plan(layout), []
@@ -539,13 +541,15 @@ def test_a_module_has_the_strictest_level_of_its_texts(device):
 
 
 def test_plans_from_files_have_all_checks_or_are_refused(fresh_device, monkeypatch):
-    plan = gw.Copy(fresh_device).plan(gw.Layout.separate(input=64, output=64))
+    monkeypatch.delenv("GRIDWISE_SHADER_CHECKS", raising=False)
+    device = gw.request_device(fresh_device.adapter)
+    plan = gw.Copy(device).plan(gw.Layout.separate(input=64, output=64))
     claims = json.loads(plan.to_json())
     for shader in claims["shaders"].values():
         shader |= {"shader_checks": "none", "trusted": True, "origin": "library"}
     read = gw.Plan.from_json(json.dumps(claims))
     assert read.shader_checks == ("all",)
-    assert _levels(fresh_device, monkeypatch, read) == ["all"]
+    assert _levels(device, monkeypatch, read) == ["all"]
     for level in ("none", "bounds"):
         monkeypatch.setenv("GRIDWISE_SHADER_CHECKS", level)
         device = gw.request_device(fresh_device.adapter)
