@@ -90,7 +90,7 @@ test-all:  ## all tests, whole grids, too; then the suite with checked shader mo
 	@$(SETUP) dev adapter
 	@$(if $(ALL),echo "No chromium here (Debian: apt-get install chromium): NOTHING IS COMPILED UNDER TINT, NO REPORT IS OPENED.")
 	$(PYTEST) $(ALL) $(ARGS)
-	GRIDWISE_SHADER_CHECKS=1 $(PYTEST) $(SUITE) $(ARGS)
+	GRIDWISE_SHADER_CHECKS=all $(PYTEST) $(SUITE) $(ARGS)
 	GRIDWISE_TEST_REFUSE_FEATURES=1 $(PYTEST) $(SUITE) $(ARGS)
 	$(if $(SWIFTSHADER),$(ON_SWIFTSHADER) $(SUITE) $(SECOND),@echo $(NO_SWIFTSHADER))
 	$(if $(WITH_DAWN),$(ON_DAWN),@echo $(NO_DAWN))

@@ -295,6 +295,22 @@ def test_an_interrupt_leaves_nothing_mapped(shared, held, interruptible):
     np.testing.assert_array_equal(gw.Copy(shared).execute(input=x).output.to_numpy(), _random())
 
 
+def test_a_mapping_that_does_not_come_is_asked_for_again(shared, monkeypatch):
+    """A chain of C calls, which nothing interrupts, ends nevertheless."""
+    x, real, made = gw.asarray(_random(100), shared), Mapping.__init__, []
+
+    def first_hears_nothing(self, *arguments):
+        real(self, *arguments)
+        made.append(self)
+        if len(made) == 1:
+            self._poll = lambda: None
+
+    monkeypatch.setattr(Mapping, "__init__", first_hears_nothing)
+    np.testing.assert_array_equal(x.to_numpy(), _random(100))
+    assert len(made) == 2
+    np.testing.assert_array_equal(gw.Copy(shared).execute(input=x).output.to_numpy(), _random(100))
+
+
 # ---- mapping
 
 
