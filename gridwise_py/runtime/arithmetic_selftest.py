@@ -65,17 +65,18 @@ _PROBE = """
 """
 _Y = r"\by\b"
 _SIGNED = r"\bi32\b|\bvec[234]i\b|\b\d+i\b"
+_SIGNED_BEHIND = r"(?!\s*\d+u)"  # as far as one sees
 #: By what messages call them. Of i32 y is also tried as a constant; a shift by a constant of 32 is an error.
 OPERATIONS: Mapping[str, Operation] = {
     "% of i32": Operation(
-        "%", "i32", "x % y", "x - (x / y) * y",
+        f"%{_SIGNED_BEHIND}", "i32", "x % y", "x - (x / y) * y",
         (
             (-1, 768, (-1,)), (-767, 768, (-767,)), (-768, 768, (0,)), (-769, 768, (-1,)), (1000, 768, (232,)),
             (5, -3, (2,)), (-5, -3, (-2,)), (_LEAST, 3, (-2,)), (_LEAST, -1, (0,)),
         ), " (wgpu #8191 and #9578; right from wgpu 30 on, by #9674)",
     ),
     "/ of i32": Operation(
-        "/", "i32", "x / y", "select(x / select(y, 1, y == -1), 0 - x, y == -1)",
+        f"/{_SIGNED_BEHIND}", "i32", "x / y", "select(x / select(y, 1, y == -1), 0 - x, y == -1)",
         ((-7, 2, (-3,)), (7, -2, (-3,)), (_LEAST, 3, (-715827882,)), (_LEAST, -1, (_LEAST,))),
     ),
     "<< by 32 and more": Operation(

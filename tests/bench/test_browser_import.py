@@ -466,6 +466,7 @@ def test_an_unknown_primitive_or_datatype_is_data():
     assert found.rates.peak_gbytes_per_s is None
 
 
+@pytest.mark.needs("module:altair", "module:vl_convert")
 def test_hostile_names_are_text_in_a_report(tmp_path):
     texts = [text.encode("utf-8", "replace").decode()[:100] for text in HOSTILE[:5]]
     data = page_file([raw_result(two_blocks(i), primitive=text, axes={"datatype": text, "op": text}, position=i,

@@ -39,6 +39,7 @@ def x(device):
     return gw.asarray(np.arange(1000, dtype=np.float32), device)
 
 
+@pytest.mark.needs("module:altair", "module:vl_convert")
 def test_kernels_are_measured_in_turns_and_every_command_reads_the_file(squares, x, tmp_path, require):
     require("timestamp-query")
     found = gw.compare_kernels(squares, rounds=3, protocol=SHORT, mode="hot", x=x, y=gw.empty_like(x))

@@ -192,6 +192,7 @@ def test_times_of_0_are_left_out_and_counted(tmp_path):
     assert found.whole.series["cpu_wall"].invalid == {"zero": 1}
 
 
+@pytest.mark.needs("module:altair", "module:vl_convert")
 @pytest.mark.parametrize(
     "name",
     ["google.json", "google-aggregates.json", "pytest.json", "pytest-stats.json", "hyperfine.json", "nvbench.json"],

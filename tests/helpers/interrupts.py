@@ -217,6 +217,7 @@ def interrupt_at(job: Callable[[], None], place: int) -> tuple[str | None, int, 
         frame.f_trace_lines, frame.f_trace_opcodes = False, True
         return inside
 
+    sys._getframe().f_trace_opcodes = True  # Python 3.12 traces opcodes only if a frame wants it by then
     sys.settrace(outside)
     try:
         job()

@@ -149,7 +149,7 @@ def test_many_workgroups_make_the_first_choice(device, datatype, mode):
         if name in (few or DISTRIBUTIONS):
             plan = check(primitive, make(n).astype(dtype), name)
             assert names(plan) == ["delegates_0", "groups and delegates", "select"]
-    assert gw.Plan.from_json(plan.to_json()) == plan
+    assert gw.Plan.from_json(plan.to_json()) == plan.with_checks("all")
     # Smaller groups, where one workgroup then can look through the chosen ones.
     direct = make_primitive(MoreItems, device, datatype, k, mode=mode, capabilities=as_gpu(device), **TILE)
     assert names(check(direct, DISTRIBUTIONS["descending"](n).astype(dtype), "directly")) == ["delegates_0", "select"]
@@ -267,7 +267,7 @@ def test_the_input_is_read_once_and_little_else():
         assert names(plan) == [*steps, "select"]
         scratch = sum(spec.size_bytes for spec in plan.buffers if spec.role == "scratch")
         assert scratch < plan.work.read_bytes / 1000
-        assert gw.Plan.from_json(plan.to_json()) == plan
+        assert gw.Plan.from_json(plan.to_json()) == plan.with_checks("all")
 
 
 def test_the_algorithm_by_k():

@@ -86,10 +86,11 @@ class Environment:
         variables = settings.variables_of_children()
         own = variables.pop("PYTHONPATH", None)
         variables.pop("PYTHONHOME", None)
-        if self.folder is not None:
-            # This interpreter may find its other packages there.
-            others = own if self.python == Path(sys.executable) else None
-            variables["PYTHONPATH"] = os.pathsep.join(filter(None, (str(self.folder), others)))
+        folder = str(self.folder) if self.folder is not None else None
+        # This interpreter may find its other packages there.
+        others = own if self.python == Path(sys.executable) else None
+        if paths := os.pathsep.join(filter(None, (folder, others))):
+            variables["PYTHONPATH"] = paths
         return variables if self.engine is None else {**variables, "GRIDWISE_ENGINE": self.engine}
 
     def describe(self) -> str:
