@@ -502,7 +502,7 @@ def test_no_ending_is_taken_for_a_verdict(run, monkeypatch):
         assert said in _one_line(result, code, internal=True), command
 
 
-def test_an_interrupt_while_an_object_is_freed_is_not_lost(run, monkeypatch):
+def test_an_interrupt_while_an_object_is_freed_is_not_lost(run, monkeypatch, interruptible):
     """Python prints that it ignores what a finalizer raises; wgpu-py's objects have finalizers."""
 
     class Freed:
