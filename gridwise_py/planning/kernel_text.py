@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import ArgumentError, DatatypeError
 from ..types.datatype import STORAGE_DATATYPES, Datatype
-from ..types.wgsl_text import Declaration, declarations, integer_value
+from ..types.wgsl_text import Declaration, Token, declarations, integer_value
 
 __all__ = ["Extent", "KernelText", "Uniform", "Variable"]
 
@@ -209,11 +209,8 @@ class KernelText:
     def check_constants(self, label: str) -> None:
         """Raise DatatypeError where an override cannot hold its value."""
         for each in self._declared.values():
-            value = self._constants.get(each.attributes.get("id", each.name))
-            if each.kind != "override" or value is None:
-                continue
-            kind = self._resolved(each.type) or _kind_of_literal(_behind_equals(each))
-            if kind in _NUMBERS and not _holds(_NUMBERS[kind], np.asarray(float(value))):
+            value, kind = self._given(each), self._kind(each)
+            if value is not None and kind in _NUMBERS and not _holds(_NUMBERS[kind], np.asarray(float(value))):
                 raise DatatypeError(
                     f"{label}: the constant {each.name} is {value!r:.80}, which an override of type {kind} cannot hold"
                 )
@@ -228,16 +225,22 @@ class KernelText:
 
     def workgroup_bytes(self, entry_point: str) -> int:
         """Return the workgroup memory of what an entry point uses, as far as this library can tell."""
-        used, found = [entry_point], {entry_point}
+        used = [entry_point] if entry_point in self._declared else []
         for name in used:
-            each = self._declared.get(name)
-            new = {token.text for token in each.body} - found if each is not None else set[str]()
-            used += new & self._declared.keys()
-            found |= new
-        kinds = [each.type for name in used if (each := self._declared.get(name)) and each.template == ("workgroup",)]
+            used += _names_from_outside(self._declared[name].body) & self._declared.keys() - set(used)
+        kinds = [each.type for each in map(self._declared.__getitem__, used) if each.template == ("workgroup",)]
         return sum(-(-extent.size_bytes // 16) * 16 for extent in map(self.extent, kinds) if extent is not None)
 
     # ---- numbers
+
+    def _given(self, each: Declaration) -> Any:
+        """Return what the caller gives for an override; None for anything else."""
+        number = self._number(each.attributes.get("id", ""))
+        return self._constants.get(each.name if number is None else str(number)) if each.kind == "override" else None
+
+    def _kind(self, each: Declaration) -> str:
+        """Return the type of a constant or an override; empty where its expression would tell."""
+        return self._resolved(each.type) or _kind_of_literal(_behind_equals(each))
 
     def _number(self, text: str) -> int | None:
         """Return the value of an integer expression, or None."""
@@ -253,8 +256,10 @@ class KernelText:
                 return value
             case ast.Name(id=name) if name in self._declared:
                 each = self._declared[name]
-                given = self._constants.get(each.attributes.get("id", name)) if each.kind == "override" else None
+                given = self._given(each)
                 found = self._number(_behind_equals(each)) if given is None else int(given)
+                if self._kind(each) in ("f16", "f32") or given not in (None, found):  # floats are divided otherwise
+                    found = None
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATIONS:
                 found = _OPERATIONS[type(op)](self._value(left), self._value(right))
             case ast.Call(func=ast.Name(id="u32" | "i32"), args=[one]):
@@ -343,6 +348,14 @@ class KernelText:
             at = -(-at // begin) * begin + max(size, member.size_bytes)
             align, stride = max(align, begin), member.stride_bytes
         return Extent(align, at if stride else -(-at // align) * align, stride) if at or stride else None
+
+
+def _names_from_outside(body: Sequence[Token]) -> set[str]:
+    """Return the names in a body that are neither a member's nor declared in there, if anywhere."""
+    texts = [token.text for token in body]
+    around = list(zip(["", *texts], texts, [*texts[1:], ""], strict=False))
+    own = {name for before, name, after in around if before in ("let", "var", "const") or after == ":"}
+    return {name for before, name, _ in around if before != "."} - own
 
 
 def _behind_equals(declared: Declaration) -> str:

@@ -17,6 +17,7 @@ from typing import Any, Literal
 from ..errors import ArgumentError, LimitError
 from ..settings import ShaderChecks
 from .layout import COUNT
+from .shaders import sha256
 
 __all__ = [
     "Binding", "BufferSpec", "Copy", "CountedWork", "Fill", "Kernel", "Plan", "Shader", "Work", "pack_words",
@@ -325,6 +326,12 @@ class Plan:
     def from_json(cls, text: str) -> Plan:
         """Return the plan of `to_json`, with all run-time checks."""
         data = json.loads(text)
+        shaders = {
+            sha256(shader["text"]): Shader(shader["text"], "all", tuple(shader["features"]), "file")
+            for shader in data["shaders"].values()
+        }
+        if shaders.keys() != data["shaders"].keys():  # modules are kept by it: one text would run in another's place
+            raise ArgumentError("the plan has a text whose sha256 is another than it says; write it anew by to_json()")
         return cls(
             primitive=data["primitive"],
             buffers=tuple(
@@ -332,10 +339,7 @@ class Plan:
                 for spec in data["buffers"]
             ),
             steps=tuple(_step_from_dict(step) for step in data["steps"]),
-            shaders={
-                key: Shader(shader["text"], "all", tuple(shader["features"]), "file")
-                for key, shader in data["shaders"].items()
-            },
+            shaders=shaders,
             work=_work_from_dict(data["work"]),
             parameters=data["parameters"],
             siblings=tuple(_kernel_from_dict(kernel) for kernel in data.get("siblings", ())),

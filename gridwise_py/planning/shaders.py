@@ -26,21 +26,9 @@ if TYPE_CHECKING:
     import jinja2
 
 __all__ = [
-    "complete",
-    "compose",
-    "dump",
-    "enabled_features",
-    "load_templates",
-    "numbered",
-    "parameter_fields",
-    "prologue",
-    "refuse_fatal_text",
-    "sha256",
-    "shader_directory",
-    "shader_error",
-    "users_text",
-    "where_in_shader",
-]
+    "complete", "compose", "dump", "enabled_features", "load_templates", "numbered", "parameter_fields", "prologue",
+    "refuse_fatal_text", "sha256", "shader_directory", "shader_error", "users_text", "where_in_shader",
+]  # fmt: skip
 
 
 @lru_cache(maxsize=1)
@@ -169,15 +157,14 @@ def prologue(target: str, text: str) -> str:
     return "".join(line + "\n" for line in lines)
 
 
-_ENABLE = re.compile(r"\benable\b([\s\w,]*);")
+_ENABLE = re.compile(_COMMENT.pattern + r"|\benable\b([\s\w,]*);", re.DOTALL)
 #: The features of a device that an extension of the language needs.
 _FEATURE = {"f16": "shader-f16", "subgroups": "subgroup"}
 
 
 def enabled_features(text: str) -> tuple[str, ...]:
     """Return the features of a device that a text asks for by ``enable``."""
-    code = _COMMENT.sub(" ", text)
-    names = {name for found in _ENABLE.finditer(code) for name in re.findall(r"\w+", found[1])}
+    names = {name for found in _ENABLE.finditer(text) for name in re.findall(r"\w+", found[1] or "")}
     return tuple(_FEATURE[name] for name in sorted(names & _FEATURE.keys()))
 
 
@@ -192,7 +179,7 @@ def complete(target: str, text: str) -> str:
 
 
 def _without_subgroups(found: re.Match[str]) -> str:
-    names = re.findall(r"\w+", found[1])
+    names = re.findall(r"\w+", found[1] or "")
     if "subgroups" not in names:
         return found[0]
     others = ", ".join(name for name in names if name != "subgroups")

@@ -65,18 +65,19 @@ _PROBE = """
 """
 _Y = r"\by\b"
 _SIGNED = r"\bi32\b|\bvec[234]i\b|\b\d+i\b"
-_SIGNED_BEHIND = r"(?!\s*\d+u)"  # as far as one sees
+_UNSIGNED = r"u32\b|vec[234](?:u\b|<u32>)"
+_SIGNED_MARK = r"(?<!\du)(?<!\du )[{}](?![\s(]*(0x[\da-fA-F]+|\d+)u\b)"  # as far as one sees
 #: By what messages call them. Of i32 y is also tried as a constant; a shift by a constant of 32 is an error.
 OPERATIONS: Mapping[str, Operation] = {
     "% of i32": Operation(
-        f"%{_SIGNED_BEHIND}", "i32", "x % y", "x - (x / y) * y",
+        _SIGNED_MARK.format("%"), "i32", "x % y", "x - (x / y) * y",
         (
             (-1, 768, (-1,)), (-767, 768, (-767,)), (-768, 768, (0,)), (-769, 768, (-1,)), (1000, 768, (232,)),
             (5, -3, (2,)), (-5, -3, (-2,)), (_LEAST, 3, (-2,)), (_LEAST, -1, (0,)),
         ), " (wgpu #8191 and #9578; right from wgpu 30 on, by #9674)",
     ),
     "/ of i32": Operation(
-        f"/{_SIGNED_BEHIND}", "i32", "x / y", "select(x / select(y, 1, y == -1), 0 - x, y == -1)",
+        _SIGNED_MARK.format("/"), "i32", "x / y", "select(x / select(y, 1, y == -1), 0 - x, y == -1)",
         ((-7, 2, (-3,)), (7, -2, (-3,)), (_LEAST, 3, (-715827882,)), (_LEAST, -1, (_LEAST,))),
     ),
     "<< by 32 and more": Operation(
@@ -148,16 +149,26 @@ def arithmetic_faults(device: wgpu.GPUDevice) -> Faults:
     return context_of(device).cached("arithmetic faults", find)
 
 
+def _without_unsigned(bare: str) -> str:
+    """Return a text with 1u in place of what is seen to be u32."""
+    kinds = re.findall(rf"\b(\w+)\s*:\s*({_UNSIGNED}|)", bare)
+    others = {name for name, kind in kinds if not kind} | set(re.findall(r"\b(?:let|var|const)\s+(\w+)\s*=", bare))
+    names = "|".join({name for name, _ in kinds} - others) or "u32"
+    seen = rf"\b(?:\w+\.)*(?:{names})\b(?:\.[xyzw]+)?(?!\s*[\[.(<])|\b(?:arrayLength|{_UNSIGNED})\s*\([^()%/]*\)"
+    return re.sub(seen, "1u", bare)
+
+
 @lru_cache(maxsize=256)
 def _operations_in(whole: str) -> tuple[str, tuple[str, ...]]:
     """Return what a user wrote of a shader, and the names of the operations that it may have."""
     text = users_text(whole)
     bare = "".join(" " if piece.kind == "comment" else piece.text for piece in tokens(text))
     named = re.search(_SIGNED, bare) or re.search(r"alias (T|Acc) = i32|struct T \{[^}]*\bi32\b", whole)
+    signed = _without_unsigned(bare) if named else ""
     return text, tuple(
         name
         for name, operation in OPERATIONS.items()
-        if (named or not name.endswith("of i32")) and re.search(operation.found_by, bare)
+        if re.search(operation.found_by, signed if name.endswith("of i32") else bare)
     )
 
 

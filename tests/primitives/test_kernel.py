@@ -661,12 +661,16 @@ def test_half_a_word_at_the_end_is_read_as_one(device):
 
 
 TILE = """
-override X: u32 = 8; override Y = 8u; const Z: u32 = 1;
+override X: u32 = 8; override Y = 8u; const Z: u32 = 1; @id(3 + 4u) override HUGE: u32 = 4096; override F: f32 = 8;
 @group(0) @binding(0) var<storage, read_write> y: array<u32>;
-var<workgroup> tile: array<array<u32, X>, Y * 2>;
+var<workgroup> tile: array<u32, X * (Y * 2)>;
 var<workgroup> other: array<vec3<u32>, 1 << 11>;
-fn used(i: u32) -> u32 { tile[0][i % X] = i; return tile[0][i % X]; }
+fn used(i: u32) -> u32 { tile[i % X] = i; return tile[i % X]; }
 @compute @workgroup_size(X, Y, Z) fn main(@builtin(local_invocation_index) i: u32) { y[i] = used(i); }
+struct Point { other: u32 }
+fn named(other: u32) -> u32 { let tile = Point(other); return tile.other + u32(tile.other > other); }
+@compute @workgroup_size(HUGE) fn alone(@builtin(local_invocation_index) i: u32) { y[i] = named(i); }
+@compute @workgroup_size(u32(F / 16 * 64)) fn halves(@builtin(local_invocation_index) i: u32) { y[i] = used(i); }
 @compute @workgroup_size(64) fn beside(@builtin(local_invocation_index) i: u32) { y[i] = other[i].x; }
 """
 
@@ -678,6 +682,9 @@ fn used(i: u32) -> u32 { tile[0][i % X] = i; return tile[0][i % X]; }
         ({"X": 512, "Y": 0.0}, "main", r"512 × 0 × 1, but must be at least 1"),
         ({"X": 512}, "main", r"512 × 8 × 1, but max-compute-workgroup-size-x is 256"),
         ({"X": 256, "Y": 1}, "main", None),
+        ({"X": 256, "Y": 32, "7": 64}, "alone", None),  # whose tile and other are no workgroup memory
+        ({"7": 512}, "alone", "of alone is 512, but"),
+        ({"F": 0.5}, "halves", None),
         (
             {},
             "beside",
@@ -704,9 +711,12 @@ def test_extensions_that_a_text_enables(device, require):
 enable
 subgroups;
 @group(0) @binding(0) var<storage, read_write> y: array<u32>;
-@compute @workgroup_size(64) fn main(@builtin(local_invocation_index) i: u32) { y[i] = subgroupMax(i); }"""
+@compute @workgroup_size(64) fn main(@builtin(local_invocation_index) i: u32) { y[i] = subgroupMax(i);
+if (i > 0) { // no need to enable subgroups
+return; }
+y[i] = 7; }"""
     y = gw.empty(64, "u32", device)
-    assert gw.Kernel(device, text, {"y": "read_write"}, 1).execute(y=y).output.to_numpy()[-1] == 63
+    assert gw.Kernel(device, text, {"y": "read_write"}, 1).execute(y=y).output.to_numpy()[[0, -1]].tolist() == [7, 63]
     with pytest.raises(gw.ShaderError, match="wgsl:5:"):
         gw.Kernel(device, text.replace("subgroupMax(i)", "missing"), {"y": "read_write"}, 1)
     bare_device = device.adapter.request_device_sync(label="no features", required_features=[])

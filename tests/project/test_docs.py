@@ -640,6 +640,7 @@ def _raised(name):
         },
         "request_device": {
             "AdapterError": [lambda: gw.request_device("nonsense"), lambda: gw.request_device(1_000)],
+            "DeviceError": None,  # only of a driver that is broken
             "ArgumentError": [lambda: gw.request_device(timeout_s=-1)],
             "ForkError": None,  # only in a child; see tests/backend
         },

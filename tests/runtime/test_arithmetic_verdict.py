@@ -125,6 +125,33 @@ def test_other_texts_do_not_warn(faulty):
         _kernel(faulty, "x[i] / 768 /* % */")
         op = gw.BinOp("f", identity=0, numpy=np.add, expression="a % b", check=False)
         gw.scan(gw.asarray(X.astype(np.uint32), faulty), op, dtype=np.uint32)
+        for body in UNSIGNED:
+            gw.Kernel(faulty, MIXED.replace("BODY", body), {"y": "read_write", "p": "uniform"}, 1).execute(
+                y=gw.zeros(8, "u32", faulty), p={"n": 3, "k": 3}
+            )
+
+
+MIXED = """
+struct P { n: u32, k: i32 }
+@group(0) @binding(0) var<storage, read_write> y: array<u32>;
+@group(0) @binding(1) var<uniform> p: P;
+override WIDE: u32 = 5;
+fn f(n: u32, low: i32) -> u32 { return n % 5 + bitcast<u32>(low); }
+@compute @workgroup_size(8) fn main(@builtin(global_invocation_id) id: vec3<u32>) { BODY }"""
+UNSIGNED = [
+    "y[id.x] = (id.x + 9) % p.n + id.x % 5 + id.x % WIDE;",
+    "y[id.x] = y[id.x] % 0x5u + (id.x + 1) % (2u * 3u) + f(1, 2) % arrayLength(&y) + y[id.x] % u32(p.k);",
+    "var h: u32 = id.x; h %= p.n; y[id.x] = (vec2<u32>(id.x) % vec2u(3)).x / p.n + h;",
+]
+
+
+@pytest.mark.parametrize("body", ["u32(p.k % 3)", "u32((i32(id.x) - 5) % p.k)", "id.x + u32(g(1))"])
+def test_a_signed_remainder_beside_unsigned_ones_warns(faulty, body):
+    text = MIXED.replace("BODY", f"y[id.x] = {body};") + "fn g(n: i32) -> i32 { return 7 % n; }" * ("g" in body)
+    with pytest.warns(gw.GridwiseWarning, match="seems to have % of i32"):
+        gw.Kernel(faulty, text, {"y": "read_write", "p": "uniform"}, 1).execute(
+            y=gw.zeros(8, "u32", faulty), p={"n": 3, "k": 3}
+        )
 
 
 def test_it_says_so_where_no_remedy_is_right(untested, monkeypatch):

@@ -549,6 +549,9 @@ def test_plans_from_files_have_all_checks_or_are_refused(fresh_device, monkeypat
         shader |= {"shader_checks": "none", "trusted": True, "origin": "library"}
     read = gw.Plan.from_json(json.dumps(claims))
     assert read.shader_checks == ("all",)
+    next(iter(claims["shaders"].values()))["text"] += "// another"
+    with pytest.raises(gw.ArgumentError, match=r"sha256.*to_json"):  # it would stand for the first text of a cache
+        gw.Plan.from_json(json.dumps(claims))
     assert _levels(device, monkeypatch, read) == ["all"]
     for level in ("none", "bounds"):
         monkeypatch.setenv("GRIDWISE_SHADER_CHECKS", level)
