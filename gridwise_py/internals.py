@@ -20,6 +20,7 @@ from .primitives.engines.elementwise import Elementwise, elementwise_arguments
 from .primitives.engines.operator import OperatorPrimitive, wider
 from .primitives.group_by import SortedItems, sorted_items
 from .primitives.reduce import fold
+from .primitives.select import FlatNonzero
 from .primitives.sort import SortPrimitive
 from .runtime.array import OnGpu, check_usable
 from .runtime.chunked_array import Items, parts
@@ -48,9 +49,8 @@ from .runtime.sequence import kernel_labels
 from .runtime.shared_items import overlapping
 from .timing.chrome_trace import ChromeTrace, GpuSlice
 from .timing.queries import MAX_PAIRS, Edges
-from .tuner import Contest, Turns, shape_of
 from .tuning.candidates import candidates
-from .tuning.model import KERNELS
+from .tuning.model import KERNELS, shape_of
 from .tuning.store import TUNING_KIND, keep_facts, keep_tuning, kept_tuning, load_tuning
 from .types.datatype import ITEM_DATATYPES, MATMUL_DATATYPES, VALUE_DATATYPES, as_datatype
 from .types.nudging import Nudging
@@ -148,8 +148,7 @@ __all__ = [  # noqa: RUF022 - by what they are for
     # shapes of kernels: which there are to try, and how findings are kept
     "KERNELS",
     "TUNING_KIND",
-    "Contest",
-    "Turns",
+    "FlatNonzero",
     "candidates",
     "keep_facts",
     "keep_tuning",
