@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from ..call_errors import nearest
 from ..settings import ENGINES
 from .ambiguous import ambiguous_options, exit_if_ambiguous
 from .exit_codes import BAD_INPUT, INCOMPLETE, NOT_COMPARABLE, REGRESSION, WRONG_RESULT
@@ -17,6 +18,7 @@ from .options import (
     AxisText,
     AxisValues,
     JsonFile,
+    RawArguments,
     Seconds,
     Share,
     adapter_option,
@@ -44,12 +46,11 @@ _STEP_EVERY_S = 60.0
 _CPU_N = "2^16"
 
 
-class _Ab(click.Command):
+class _Ab(RawArguments):
     """Takes options also behind ``--``, which may divide the sides from the cases."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse without the first ``--``."""
-        ctx.meta["words"] = list(args)
         if "--" in args:
             args.remove("--")
         return super().parse_args(ctx, args)
@@ -234,7 +235,6 @@ def _jobs(words: Sequence[str], options: dict[str, Any], *, is_cpu: bool) -> lis
         plan_jobs,
         suite_names,
     )
-    from .options import nearest
 
     suites = [word for word in words if word.endswith(".toml") or word in suite_names()]
     primitives = [word for word in words if word not in suites]

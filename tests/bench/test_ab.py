@@ -875,7 +875,7 @@ def test_how_much_a_turn_measures():
 
 BAD_INPUT = [
     (["nonsense", "."], "is no side of a comparison"),
-    ([".", ".", "scna"], "Did you mean 'scan'"),
+    ([".", ".", "scna"], "did you mean 'scan'"),
     ([".", ".", "--threshold", "0"], "must be over 0"),
     ([".", ".", "sort", "--datatype", "nonsense"], "is not one of"),
     ([".", ".", "matmul", "--datatype", "i32"], "matmul has no datatype i32"),
