@@ -41,6 +41,7 @@ array([3, 2, 1], dtype=int32)
 
 import typing as _typing
 
+from . import errors as _errors
 from . import extras as _extras
 from . import namespace as _namespace
 from . import primitives as _primitives
@@ -48,33 +49,7 @@ from ._version import __version__ as __version__
 
 # Watches forks from here on.
 from .backend import fork_guard as _fork_guard  # noqa: F401  # pyright: ignore[reportUnusedImport]
-from .errors import (
-    AdapterError,
-    ArgumentError,
-    AxisError,
-    BadResultsFile,
-    BoundsError,
-    BufferUsageError,
-    CallError,
-    ClusterError,
-    DatatypeError,
-    DeviceError,
-    DeviceLostError,
-    DeviceMemoryError,
-    DeviceTimeoutError,
-    EmptyReductionError,
-    ForkError,
-    GridwiseError,
-    GridwiseWarning,
-    ImplicitConversionError,
-    LengthError,
-    LimitError,
-    OverlapError,
-    ShaderError,
-    TimingError,
-    TimingNotReady,
-    TimingUnavailable,
-)
+from .errors import *  # noqa: F403
 
 if _typing.TYPE_CHECKING:
     from .bench.cases.benchmarked import Benchmark, benchmarked
@@ -337,7 +312,6 @@ __all__ = [
     "DATATYPES",
     "STORAGE_DATATYPES",
     "AdapterDescription",
-    "AdapterError",
     "Add",
     "And",
     "ArgMax",
@@ -345,47 +319,28 @@ __all__ = [
     "ArgMinAndMax",
     "ArgMinMax",
     "Argument",
-    "ArgumentError",
     "Array",
-    "AxisError",
     "AxisTuning",
-    "BadResultsFile",
     "Benchmark",
     "BenchmarkResult",
     "BinOp",
     "BoundCall",
-    "BoundsError",
-    "BufferUsageError",
-    "CallError",
     "Capabilities",
     "ChunkedArray",
-    "ClusterError",
     "Datatype",
-    "DatatypeError",
-    "DeviceError",
-    "DeviceLostError",
-    "DeviceMemoryError",
-    "DeviceTimeoutError",
     "ElementwiseTuning",
-    "EmptyReductionError",
     "EnergyResult",
     "EnergyWindow",
     "Event",
     "Expression",
     "First",
-    "ForkError",
-    "GridwiseError",
-    "GridwiseWarning",
     "Groups",
     "HistogramTuning",
-    "ImplicitConversionError",
     "KernelComparison",
     "KeyAverage",
     "KeyAverages",
     "Last",
     "Layout",
-    "LengthError",
-    "LimitError",
     "LookbackVerdict",
     "MatMulTuning",
     "Max",
@@ -400,7 +355,6 @@ __all__ = [
     "Multiply",
     "Operand",
     "Or",
-    "OverlapError",
     "PerTrial",
     "PinnedArray",
     "Plan",
@@ -416,21 +370,17 @@ __all__ = [
     "SegmentedTopItems",
     "Sequence",
     "SequenceRun",
-    "ShaderError",
     "Signature",
     "SortTuning",
     "Span",
     "StampCost",
     "StreamTuning",
     "Struct",
-    "TimingError",
     "TimingHelper",
-    "TimingNotReady",
     "TimingOverhead",
     "TimingOverheads",
     "TimingResult",
     "TimingSession",
-    "TimingUnavailable",
     "TopItems",
     "UnaryOp",
     "UpTo",
@@ -595,6 +545,7 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
+__all__ += _errors.__all__
 __all__ += _primitives.__all__
 
 

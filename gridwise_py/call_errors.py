@@ -15,9 +15,15 @@ from typing import Any, TypeVar, cast
 
 from .errors import CallError, DatatypeError
 
-__all__ = ["explained", "no_argument"]
+__all__ = ["explained", "nearest", "no_argument"]
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return a question that suggests the most similar known word, to stand behind a text; empty if none is similar."""
+    near = get_close_matches(word, list(known), 1)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def no_argument(call: str, name: str, names: Iterable[str]) -> CallError:

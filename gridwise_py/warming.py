@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import wgpu
 
-from .call_errors import explained
+from .call_errors import explained, nearest
 from .errors import ArgumentError
 from .functions import arithmetic, arrays, reductions, scans, segments, selections, sorts, summaries
 from .planning.layout import COUNT
@@ -136,10 +135,9 @@ def _runs(
         return [lambda: item.bind(**_uploaded(inputs, device, n, counted)).execute()]
     names = get_args(FunctionName)
     if not isinstance(item, str) or item not in names:
-        close = get_close_matches(str(item), names, 1)
-        hint = f"; did you mean {close[0]!r}?" if close else "."
         raise ArgumentError(
-            f"gw.warm_up(): {item!r} is no one-shot function or primitive{hint} Functions are {', '.join(names)}"
+            f"gw.warm_up(): {item!r} is no one-shot function or primitive{nearest(str(item), names) or '.'} Functions "
+            f"are {', '.join(names)}"
         )
     if counted and item in _UNCOUNTED:
         return []

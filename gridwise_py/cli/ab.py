@@ -10,20 +10,20 @@ from typing import Any
 
 import click
 
+from ..call_errors import nearest
 from ..settings import ENGINES
 from .ambiguous import ambiguous_options, exit_if_ambiguous
 from .exit_codes import BAD_INPUT, INCOMPLETE, NOT_COMPARABLE, REGRESSION, WRONG_RESULT
 from .options import (
     AxisText,
     AxisValues,
-    Duration,
     JsonFile,
+    RawArguments,
     Seconds,
     Share,
     adapter_option,
     is_file_name,
     table_options,
-    tool_options,
 )
 from .output import (
     check_new,
@@ -46,12 +46,11 @@ _STEP_EVERY_S = 60.0
 _CPU_N = "2^16"
 
 
-class _Ab(click.Command):
+class _Ab(RawArguments):
     """Takes options also behind ``--``, which may divide the sides from the cases."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse without the first ``--``."""
-        ctx.meta["words"] = list(args)
         if "--" in args:
             args.remove("--")
         return super().parse_args(ctx, args)
@@ -90,8 +89,8 @@ def _two_engines(_ctx: click.Context, _param: click.Parameter, value: str | None
 )
 @ambiguous_options
 @click.option(
-    "--pairs", type=click.IntRange(2, 50),
-    help="Pairs of processes. More of them make intervals narrower.  [default: 5; with --command 10]",
+    "--pairs", type=click.IntRange(2, 50), default=5, show_default=True,
+    help="Pairs of processes. More of them make intervals narrower.",
 )  # fmt: skip
 @click.option(
     "--rounds", type=click.IntRange(min=1), default=4, show_default=True,
@@ -107,18 +106,10 @@ def _two_engines(_ctx: click.Context, _param: click.Parameter, value: str | None
     help="Engine of OLD and of NEW, as in `gridwise ab . . --engines wgpu,dawn`.  [default: --engine for both]",
 )  # fmt: skip
 @adapter_option
-@click.option(
-    "--command", is_flag=True,
-    help="OLD and NEW are commands, in quotes, each run once per pair. {out} in them is the name of a file that they "
-    "are to write; without it, what they print is read.",
-)  # fmt: skip
-@tool_options
-@click.option("--timeout", type=Duration(), metavar="TIME", help="Longest run of a --command.  [default: 1h]")
 @click.option("--json", "json_path", type=JsonFile(), help="Write verdicts and times here.")
 @table_options
 @click.option("--overwrite", is_flag=True, help="Replace the --json file if it exists.")
-@click.pass_context
-def ab(ctx: click.Context, /, old: str, new: str, cases: tuple[str, ...], **options: Any) -> None:
+def ab(old: str, new: str, cases: tuple[str, ...], **options: Any) -> None:
     """Measure OLD and NEW in turns on one GPU, and judge each case: is NEW faster, slower, or the same within 1 %?
 
     OLD and NEW are each an interpreter (.venv-old/bin/python), the folder of a virtual environment or of a checkout, a
@@ -131,13 +122,6 @@ def ab(ctx: click.Context, /, old: str, new: str, cases: tuple[str, ...], **opti
 
     Both run at the same time, each in a process that waits while the other one measures, so that drift, clock and other
     work affect both alike. Each pair of processes is a unit of the statistics.
-
-    With --command, OLD and NEW are programs that print or write times, such as
-
-    \b
-        gridwise ab --command "old --json {out}" "new --json {out}" --format nvbench
-
-    They run one after the other, OLD NEW, NEW OLD, and so on. Rows are the benchmarks that both have.
 
     Exits with 0, or with 1 if a row is slower by more than the gate or a case no longer runs, 2 for bad input, 3 if
     the sides run on different adapters, 4 if a result is wrong. Ambiguous rows do not fail the gate without
@@ -158,9 +142,7 @@ def ab(ctx: click.Context, /, old: str, new: str, cases: tuple[str, ...], **opti
         check_new(json_path, "--json", overwrite=options["overwrite"])
     check_tables(options)
     on_stdout = stdout_of(options)
-    _check_options(ctx, cases, command=options["command"])
-    measure = _measured_commands if options["command"] else _measured_versions
-    environments, measured, settings = measure((old, new), cases, options)
+    environments, measured, settings = _measure((old, new), cases, options)
     judged = judge(environments, measured, settings, threshold=threshold, gate=gate)
     table_console(120, on_stdout).print(JudgedTable(judged))
     write_tables(options, JudgedTable(judged).to_table)
@@ -180,44 +162,7 @@ def ab(ctx: click.Context, /, old: str, new: str, cases: tuple[str, ...], **opti
     exit_if_ambiguous(options, judged.undecided_share)
 
 
-#: Options that say how this library is measured, and those that say how commands are.
-_OF_VERSIONS = ("n", "datatype", "op", "mode", "axes", "rounds", "turn_s", "kernels", "adapter", "engines")
-_OF_COMMANDS = ("form", "unit", "timeout")
-_SPELLED = {"form": "--format", "axes": "--axis", "turn_s": "--turn-s"}
-
-
-def _check_options(ctx: click.Context, cases: Sequence[str], *, command: bool) -> None:
-    """Refuse options that would have no effect."""
-    typed = [
-        _SPELLED.get(name, f"--{name}")
-        for name in (_OF_VERSIONS if command else _OF_COMMANDS)
-        if ctx.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
-    ]
-    if not command and typed:
-        raise click.UsageError(f"{typed[0]} is for programs that print or write times: add --command")
-    if command and (typed or cases):
-        what = typed[0] if typed else repr(cases[0])
-        hint = "" if typed else "; quote each command as one word"
-        raise click.UsageError(f"{what} has no meaning with --command: what runs is in the commands{hint}")
-
-
-def _measured_commands(given: Sequence[str], cases: Sequence[str], options: dict[str, Any]) -> tuple[Any, Any, Any]:
-    """Return the commands, what was measured of them, and the settings."""
-    from ..bench.ab.commands import CommandSettings, find_command, measure_commands
-    from ..bench.ab.taken import SIDES
-    from .progress import TurnsProgress
-
-    asked = {"pairs": options["pairs"], "timeout_s": options["timeout"]}
-    settings = CommandSettings(
-        form=options["form"], unit=options["unit"], seed=options["seed"],
-        **{name: value for name, value in asked.items() if value is not None},
-    )  # fmt: skip
-    commands = {side: find_command(text, side) for side, text in zip(SIDES, given, strict=True)}
-    with showing_progress(every_s=_STEP_EVERY_S) as say:
-        return commands, measure_commands(commands, settings, progress=TurnsProgress(say)), settings
-
-
-def _measured_versions(given: Sequence[str], cases: Sequence[str], options: dict[str, Any]) -> tuple[Any, Any, Any]:
+def _measure(given: Sequence[str], cases: Sequence[str], options: dict[str, Any]) -> tuple[Any, Any, Any]:
     """Return the environments, what was measured in them, and the settings."""
     from ..bench.ab.environments import find_environment, find_side
     from ..bench.ab.taken import SIDES
@@ -225,7 +170,7 @@ def _measured_versions(given: Sequence[str], cases: Sequence[str], options: dict
     from .progress import TurnsProgress
 
     names = ("pairs", "rounds", "turn_s", "seed", "adapter", "kernels")
-    settings = Settings(**{name: options[name] for name in names if options[name] is not None})
+    settings = Settings(**{name: options[name] for name in names})
     is_of_files = any(is_file_name(word) for word in (*given, *cases))
     if not is_of_files:
         _jobs(cases, options, is_cpu=False)  # errors in them are reported before anything is measured
@@ -290,7 +235,6 @@ def _jobs(words: Sequence[str], options: dict[str, Any], *, is_cpu: bool) -> lis
         plan_jobs,
         suite_names,
     )
-    from .options import nearest
 
     suites = [word for word in words if word.endswith(".toml") or word in suite_names()]
     primitives = [word for word in words if word not in suites]

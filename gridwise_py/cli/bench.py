@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from ..call_errors import nearest
 from .baselines import baseline_folder_option, new_baseline
 from .exit_codes import BAD_INPUT, NO_ADAPTER, NO_READER, WRONG_RESULT
 from .options import (
@@ -24,7 +25,6 @@ from .options import (
     adapter_option,
     files_are_named,
     is_file_name,
-    nearest,
     table_options,
 )
 from .output import (

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 import click
 
 from .. import settings
+from ..call_errors import nearest
 
 __all__ = [
     "AxisList",
@@ -27,16 +27,9 @@ __all__ = [
     "files_are_named",
     "format_option",
     "is_file_name",
-    "nearest",
     "table_options",
     "tool_options",
 ]
-
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """Return a question that suggests the most similar known word; empty if none is similar."""
-    found = difflib.get_close_matches(word, list(known), n=1)
-    return f". Did you mean {found[0]!r}?" if found else ""
 
 
 class AxisValues(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]  # older releases of click have none
@@ -227,8 +220,8 @@ class PrimitiveName(click.ParamType):  # pyright: ignore[reportMissingTypeArgume
 
         if value not in WORKLOADS:
             self.fail(
-                f"{value!r} is not one of {', '.join(WORKLOADS)}{nearest(value, WORKLOADS)}. A benchmark of your own "
-                f"stands behind its file: FILE.py {value}",
+                f"{value!r} is not one of {', '.join(WORKLOADS)}{nearest(value, WORKLOADS) or '.'} A benchmark of "
+                f"your own stands behind its file: FILE.py {value}",
                 param,
                 ctx,
             )

@@ -19,9 +19,6 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.argument("files", nargs=-1, required=True, type=_FILE, metavar="FILE…")
 @click.option("-o", "--out", required=True, type=_FILE, help="The page: .html.")
 @click.option(
-    "--calibration", type=_FILE, help="Output of `gridwise calibrate --format json`: ceilings for FILEs of its device."
-)
-@click.option(
     "--raw-limit",
     type=click.FloatRange(min=0),
     default=8.0,
@@ -29,27 +26,24 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     metavar="MIB",
     help="Largest compressed size of the raw FILEs in the page; 0 leaves them out.",
 )
-def report(files: tuple[Path, ...], out: Path, calibration: Path | None, raw_limit: float) -> None:
+def report(files: tuple[Path, ...], out: Path, raw_limit: float) -> None:
     """Turn results FILEs of `gridwise bench --json`, and documents of `gridwise fleet --json`, into one HTML page that
     works offline.
 
     The page has a summary, warnings, devices, charts, verdicts of each further FILE against the first, roofline, drift
     of the samples, sortable tables, and the raw FILEs to save.
     """
-    from ..bench.analysis.roofline import read_calibration
     from ..bench.report.page import read_sources, report_html
     from ..fleet.chapter import fleet_chapter
 
-    inputs = (*files, *([] if calibration is None else [calibration]))
-    check_output(out, "--out", inputs)
+    check_output(out, "--out", files)
     if out.suffix.lower() not in (".html", ".htm"):
         note(f"gridwise: --out: {out.name}: a report ends in .html")
         sys.exit(BAD_INPUT)
-    given = None if calibration is None else read_calibration(calibration)
     with showing_progress(PATIENCE_S) as say:
         say(f"reading {', '.join(file.name for file in files)}")
         sources, chapters, missing = read_sources(files, fleet_chapter)
         say(f"drawing {out.name}")
-        page = report_html(sources, chapters=chapters, missing=missing, calibration=given, raw_limit_mib=raw_limit)
+        page = report_html(sources, chapters=chapters, missing=missing, raw_limit_mib=raw_limit)
     write_whole(out, page, "--out")
     note(f"wrote {out} ({out.stat().st_size / 1e6:.1f} MB)")

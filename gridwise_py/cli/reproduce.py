@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from .options import JsonFile, Seconds, adapter_option, nearest
+from ..call_errors import nearest
+from .options import JsonFile, Seconds, adapter_option
 from .output import (
     LINE_EVERY_S,
     check_new,

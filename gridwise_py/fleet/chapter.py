@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -317,16 +318,6 @@ def _shown(fleet: Fleet, group: Group) -> list[str]:
     return [member.id for member in sorted(chosen, key=lambda member: (_by_number(member.host), _by_number(member.id)))]
 
 
-def _by_number(text: str) -> tuple[tuple[str, int], ...]:
+def _by_number(text: str) -> list[tuple[str, int]]:
     """Return a key by which node2 comes before node10."""
-    parts: list[tuple[str, int]] = []
-    word, digits = "", ""
-    for letter in [*text, ""]:
-        if letter.isdigit() and letter.isascii():
-            digits += letter
-            continue
-        if digits:
-            parts.append((word, int(digits[:18])))
-            word, digits = "", ""
-        word += letter
-    return (*parts, (word, -1))
+    return [(word, int(digits[:18] or -1)) for word, digits in re.findall("([^0-9]*)([0-9]*)", text)]

@@ -23,7 +23,7 @@ from ..tuning.options import AxisTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import ItemDatatypeLike
 from ..types.expression import Operators
-from ..types.operators import Add, BinOpLike, memory_context, operator_context
+from ..types.operators import Add, BinOpLike
 from ..types.options import integer
 from .calls import InputOutput
 from .engines.operator import OperatorPrimitive, wider
@@ -133,10 +133,6 @@ class ReduceAxis(InputOutput, OperatorPrimitive):
         self.outer: int = prod(self.shape[:first])
         self.reduced: int = prod(self.shape[first:end])
         self.inner: int = prod(self.shape[end:])
-        limits = self.capabilities.limits
-        self._most_invocations = min(
-            limits["max-compute-invocations-per-workgroup"], limits["max-compute-workgroup-size-x"]
-        )
         self._check_workgroup_size()
 
     def _check_workgroup_size(self) -> None:
@@ -145,7 +141,7 @@ class ReduceAxis(InputOutput, OperatorPrimitive):
             return
         # Four accumulators of an invocation are in workgroup memory at once.
         most_bytes = self.capabilities.limits["max-compute-workgroup-storage-size"]
-        most = min(self._most_invocations, most_bytes // (20 * self._accumulator.words))
+        most = min(self.capabilities.most_invocations, most_bytes // (20 * self._accumulator.words))
         if size > most or size % subgroup:
             raise ArgumentError(
                 f"workgroup_size={size} must be a power of two, a multiple of the {subgroup} invocations of a subgroup "
@@ -320,14 +316,7 @@ class ReduceAxis(InputOutput, OperatorPrimitive):
         raw_input: bool = False,
         raw_output: bool = False,
     ) -> None:
-        # Accumulators are reached word by word.
-        read = 4 if raw_input else self.datatype.itemsize_bytes
-        written = 4 if raw_output else self.result_datatype.itemsize_bytes
-        context = operator_context(
-            self.op, self.result_datatype, self.mode, fixed_order=self._fixed_order is not None,
-            source=memory_context(None if raw_input else self.datatype),
-            sink=memory_context(None if raw_output else self.result_datatype),
-        )  # fmt: skip
+        read, written, context = self._item_context(raw_input=raw_input, raw_output=raw_output)
         of_kernel = self._kernel_of(shape)(here, shape, here.matrices * here.rows * here.columns)
         # An invocation reads quads of 4 items, and writes one; or it does both with as many columns.
         width = of_kernel.written_items

@@ -20,7 +20,7 @@ from ..tuning.model import scan_axis_parts
 from ..tuning.options import AxisTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import ItemDatatypeLike
-from ..types.operators import Add, BinOpLike, memory_context, operator_context
+from ..types.operators import Add, BinOpLike
 from ..types.options import one_of
 from .calls import InputOutput
 from .engines.operator import OperatorPrimitive, wider
@@ -167,15 +167,11 @@ class ScanAxis(InputOutput, OperatorPrimitive):
         self.inner: int = prod(self.shape[self.axis + 1 :])
         #: The size of the axis in the results.
         self.written: int = self.scanned + self.include_initial
-        limits = self.capabilities.limits
-        self._most_invocations = min(
-            limits["max-compute-invocations-per-workgroup"], limits["max-compute-workgroup-size-x"]
-        )
         size = self.tuning.workgroup_size
-        if size is not None and (size > self._most_invocations or size % self.mode.size):
+        if size is not None and (size > self.capabilities.most_invocations or size % self.mode.size):
             raise ArgumentError(
                 f"workgroup_size={size} must be a multiple of the {self.mode.size} invocations of a subgroup "
-                f"({self.mode}), and at most {self._most_invocations} on this device; leave it out"
+                f"({self.mode}), and at most {self.capabilities.most_invocations} on this device; leave it out"
             )
 
     def _arguments(self) -> tuple[Argument, ...]:
@@ -267,15 +263,8 @@ class ScanAxis(InputOutput, OperatorPrimitive):
         raw_input: bool = False,
         carries: Operand | None = None,
     ) -> None:
-        # Accumulators are reached word by word.
         raw_output = totals or raw_input
-        read = 4 if raw_input else self.datatype.itemsize_bytes
-        written = 4 if raw_output else self.result_datatype.itemsize_bytes
-        context = operator_context(
-            self.op, self.result_datatype, self.mode, fixed_order=self._fixed_order is not None,
-            source=memory_context(None if raw_input else self.datatype),
-            sink=memory_context(None if raw_output else self.result_datatype),
-        )  # fmt: skip
+        read, written, context = self._item_context(raw_input=raw_input, raw_output=raw_output)
         rows, initial = shape.kind == "rows", self.include_initial and not raw_output
         if rows:
             units = workgroups = self.outer * shape.parts

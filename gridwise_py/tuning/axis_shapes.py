@@ -142,8 +142,7 @@ def axis_shape(
     tuning : AxisTuning
     """
     usual = Capabilities() if is_fixed else capabilities
-    limits = usual.limits
-    most = min(limits["max-compute-invocations-per-workgroup"], limits["max-compute-workgroup-size-x"])
+    most = usual.most_invocations
 
     def numbers(kernel: str) -> tuple[int, int, int]:
         """Return invocations, loads at once, and most workgroups."""

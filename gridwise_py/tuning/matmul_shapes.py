@@ -166,19 +166,18 @@ def matmul_shapes_for(capabilities: Capabilities, tuning: MatMulTuning | None = 
 
 def _objection(shape: MatMulShape, capabilities: Capabilities) -> str | None:
     """Return why a device cannot run a shape, whose single numbers `MatMulTuning` has checked."""
-    limits = capabilities.limits
     if shape.unroll > shape.tile_k:
         return f"unroll={shape.unroll} must be at most tile_k={shape.tile_k}"
     for tile, thread in (("tile_m", "thread_m"), ("tile_n", "thread_n")):
         if getattr(shape, thread) > getattr(shape, tile):
             return f"{thread}={getattr(shape, thread)} must be at most {tile}={getattr(shape, tile)}"
-    invocations = min(limits["max-compute-invocations-per-workgroup"], limits["max-compute-workgroup-size-x"])
+    invocations = capabilities.most_invocations
     if shape.workgroup_size > invocations:
         return (
             f"tiles of {shape.tile_m} × {shape.tile_n} in parts of {shape.thread_m} × {shape.thread_n} need "
             f"{shape.workgroup_size} invocations, but max-compute-invocations-per-workgroup allows {invocations}"
         )
-    storage_bytes = limits["max-compute-workgroup-storage-size"]
+    storage_bytes = capabilities.limits["max-compute-workgroup-storage-size"]
     if shape.storage_bytes > storage_bytes:
         return (
             f"the tiles need {shape.storage_bytes} bytes of workgroup memory, but max-compute-workgroup-storage-size "

@@ -29,7 +29,7 @@ from .options import (
 from .rows import Rows
 
 __all__ = [
-    "KERNELS", "WINDOW_TILES", "Fields", "TunedKernel", "group_table_fields", "rows_of", "scan_axis_parts",
+    "KERNELS", "WINDOW_TILES", "Fields", "TunedKernel", "group_table_fields", "rows_of", "scan_axis_parts", "shape_of",
     "sort_kernel",
 ]  # fmt: skip
 
@@ -444,3 +444,13 @@ def rows_of(kernel: str, capabilities: Capabilities) -> Rows[Fields]:
             kept.pop()
         kept.append((up_to, fields))
     return tuple(kept)
+
+
+def shape_of(kernel: str, capabilities: Capabilities, n: int) -> tuple[int, int | None, Fields]:
+    """Return the model's shape for `n` items, with the lengths that it is for: above so many, up to so many."""
+    above = 0
+    for up_to, fields in rows_of(kernel, capabilities):
+        if up_to is None or n <= up_to:
+            return above, up_to, fields
+        above = up_to
+    raise AssertionError("the last row is for any length")

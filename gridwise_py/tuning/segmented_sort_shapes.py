@@ -82,9 +82,8 @@ def segmented_sort_shape_for(
     ArgumentError
         If the caller's shape is over the device's limits.
     """
-    limits = capabilities.limits
-    most = min(limits["max-compute-invocations-per-workgroup"], limits["max-compute-workgroup-size-x"])
-    storage_bytes = limits["max-compute-workgroup-storage-size"]
+    most = capabilities.most_invocations
+    storage_bytes = capabilities.limits["max-compute-workgroup-storage-size"]
 
     def most_items(size: int) -> int:
         # Apart from the stage: a word per bin, one or (emulated) three per invocation, some single words.

@@ -161,13 +161,6 @@ def _chosen(kernel: str, tuning: Tuning | None) -> dict[str, int]:
     return {name: given[name] for name in KERNELS[kernel].fields if name in given}
 
 
-def _most_invocations(capabilities: Capabilities) -> int:
-    return min(
-        capabilities.limits["max-compute-invocations-per-workgroup"],
-        capabilities.limits["max-compute-workgroup-size-x"],
-    )
-
-
 def totals_invocations(blocks: int, shape: Shape, capabilities: Capabilities, *, total_bytes: int) -> int:
     """Return the invocations of the one workgroup that scans the totals of all blocks.
 
@@ -179,13 +172,13 @@ def totals_invocations(blocks: int, shape: Shape, capabilities: Capabilities, *,
         return shape.workgroup_size
     # Workgroup memory of an invocation: a total, where subgroups are emulated a second one, and a word.
     room = capabilities.limits["max-compute-workgroup-storage-size"] // (2 * total_bytes + 4)
-    most = min(_most_invocations(capabilities), room)
+    most = min(capabilities.most_invocations, room)
     return max(shape.workgroup_size, min(1 << (blocks - 1).bit_length(), 1 << (most.bit_length() - 1)))
 
 
 def _fit(shape: Shape, capabilities: Capabilities, mode: SubgroupMode | None) -> Shape:
     """Cut a shape of the model to what the device allows, which is 256 invocations at least; a subgroup must fit."""
-    most, least = _most_invocations(capabilities), 1 if mode is None else mode.size
+    most, least = capabilities.most_invocations, 1 if mode is None else mode.size
     return replace(shape, workgroup_size=max(least, min(shape.workgroup_size, 1 << (most.bit_length() - 1))))
 
 
@@ -196,7 +189,7 @@ def _within_grid(rows: Rows[Shape], capabilities: Capabilities) -> Rows[Shape]:
 
 def _objection(shape: Shape, capabilities: Capabilities, mode: SubgroupMode | None) -> str | None:
     """Return why a device cannot run a shape."""
-    limit = _most_invocations(capabilities)
+    limit = capabilities.most_invocations
     if not (1 <= shape.workgroup_size <= limit and shape.workgroup_size & (shape.workgroup_size - 1) == 0):
         return (
             f"workgroup_size={shape.workgroup_size} must be a power of two of at most {limit} "

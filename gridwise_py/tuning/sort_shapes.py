@@ -117,9 +117,8 @@ def sort_shapes_for(
 
 def _shape(capabilities: Capabilities, mode: SubgroupMode, words: int, row: _Row, tuning: SortTuning) -> SortShape:
     """Return a row's shape, cut to the limits of the device, except for the caller's numbers."""
-    limits = capabilities.limits
-    most = min(limits["max-compute-invocations-per-workgroup"], limits["max-compute-workgroup-size-x"])
-    storage_bytes = limits["max-compute-workgroup-storage-size"]
+    most = capabilities.most_invocations
+    storage_bytes = capabilities.limits["max-compute-workgroup-storage-size"]
     digits_behind = mode.kind == "none"  # the counters
 
     def most_items(size: int, parts: int) -> int:

@@ -178,6 +178,11 @@ class Capabilities:
         """Whether the GPU is software on the CPU."""
         return self.adapter_type == "CPU"
 
+    @property
+    def most_invocations(self) -> int:
+        """Invocations of the largest workgroup along one dimension."""
+        return min(self.limits["max-compute-invocations-per-workgroup"], self.limits["max-compute-workgroup-size-x"])
+
     def subgroup_mode(self, requested: str | bool | None) -> SubgroupMode:
         """Return the subgroup mode for the field ``subgroups`` of a tuning.
 

@@ -1,6 +1,7 @@
 """`gridwise ab`: environments, the worker, the turns, and verdicts on paired differences."""
 
 import contextlib
+import csv
 import io
 import json
 import math
@@ -10,7 +11,9 @@ import signal
 import subprocess
 import sys
 import zipfile
+from collections import defaultdict
 from dataclasses import replace
+from itertools import cycle
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -345,8 +348,8 @@ def test_turns_in_different_steps_have_less_error_together():
     case = MeasuredCase(Job(CASES[0].case, Mode.LATENCY, 0))
     case.step_ns = 32.0
     times_ns = {side: [6400.0] * 4 for side in SIDES}
-    case.taken = [{"gpu_span": TakenRow([0.0] * 4, times_ns)}]
-    assert case.error["gpu_span"] == pytest.approx(32 / 6400)
+    case.taken = [dict.fromkeys(("gpu_span", "cpu_wall"), TakenRow([0.0] * 4, times_ns))]
+    assert case.error == {"gpu_span": pytest.approx(32 / 6400), "cpu_wall": 0}
     times_ns["NEW"] = [6336.0, 6400.0, 6464.0, 6400.0]
     assert case.error["gpu_span"] == pytest.approx(16 / 6400 * (1 + math.sqrt(6) / 4))
     case.step_ns = math.inf
@@ -872,7 +875,7 @@ def test_how_much_a_turn_measures():
 
 BAD_INPUT = [
     (["nonsense", "."], "is no side of a comparison"),
-    ([".", ".", "scna"], "Did you mean 'scan'"),
+    ([".", ".", "scna"], "did you mean 'scan'"),
     ([".", ".", "--threshold", "0"], "must be over 0"),
     ([".", ".", "sort", "--datatype", "nonsense"], "is not one of"),
     ([".", ".", "matmul", "--datatype", "i32"], "matmul has no datatype i32"),
@@ -951,6 +954,34 @@ def test_kernels_are_measured_in_every_mode(device, tmp_path, monkeypatch):
     assert worker._Worker()._class("Copy", "copy") is gw.Copy
     with pytest.raises(RuntimeError, match="its gridwise_py measures no newer_one"):
         worker._Worker()._class("_NewerOne", "newer_one")
+
+
+def test_tables_and_a_limit_of_ambiguous_rows_as_compare_has_them(fake, monkeypatch, tmp_path, capfd):
+    monkeypatch.chdir(ROOT)
+    rows, sides = tmp_path / "rows.csv", cycle(ENVIRONMENTS.values())
+    monkeypatch.setattr(turns, "Worker", lambda environment: fake(next(sides)))
+    monkeypatch.setattr(turns.random.Random, "sample", lambda self, items, count: list(items))  # OLD starts first
+    factors = cycle([1.0, 1.0, 1.5, 1.5])  # of both turns in each pair
+    fake.factor = defaultdict(lambda: 1.0)
+    for side in SIDES:
+        fake.said[side, "hello"]["versions"] = {"gridwise_py": "1", "wgpu": "1", "python": "3"}
+    turn = fake.said["NEW", "turn"]
+
+    def slower(options):
+        fake.factor["NEW"] = next(factors)
+        return turn(options)
+
+    fake.said["NEW", "turn"] = slower
+    words = ["ab", ".", ".", "copy", "--n", 64, "--pairs", 2, "--rounds", 1, "--csv", rows, "--markdown", "-"]
+    done = _run(*words)
+    assert done.exit_code == 0, done.output
+    assert _run(*words, "--max-ambiguous", "50%").exit_code == 7
+    with rows.open(newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert (row["case"], row["name"], row["verdict"]) == ("copy u32 n=64", "gpu_span", "ambiguous")
+    assert float(row["new_ns"]) > float(row["old_ns"]) > 0
+    assert "| copy u32 n=64 | gpu\\_span |" in capfd.readouterr().out
+    assert "NEW − OLD" in done.stderr
 
 
 @pytest.mark.slow

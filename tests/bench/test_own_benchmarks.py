@@ -88,7 +88,7 @@ def test_what_is_not_in_a_file(write):
     write("@gw.benchmarked(n=[4], kind=['a', 'b'])\ndef total(device, n, kind): ...")
     for words, message in [
         (["nothing.py"], f"nothing.py: there is no such file of benchmarks; this folder is {Path.cwd()}"),
-        (["mine.py", "totl"], "mine.py has no benchmark 'totl'; it has total. Did you mean 'total'?"),
+        (["mine.py", "totl"], "mine.py has no benchmark 'totl'; it has total; did you mean 'total'?"),
         (["total", "mine.py"], "'total' stands before the file"),
         (["total"], "A benchmark of your own stands behind its file: FILE.py total"),
         (["mine.py", "-a", "size=3"], "there is no axis 'size'; there are n, kind, mode, shader_checks\n"),

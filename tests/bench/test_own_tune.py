@@ -350,7 +350,7 @@ def test_a_point_without_a_right_variant_fails_the_command(written):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["mine.py", "doubl"], "has no benchmark 'doubl'; it has double. Did you mean 'double'?"),
+        (["mine.py", "doubl"], "has no benchmark 'doubl'; it has double; did you mean 'double'?"),
         (["mine.py", "--tune", "tile"], "--tune tile: no benchmark of mine.double has these axes; axes are size, term"),
         (["mine.py", "--kernels", "scan"], "--kernels is for the kernels of the library; leave it out with a file"),
         (["scan"], "'scan' is no FILE.py; kernels of the library are named by --kernels"),

@@ -42,6 +42,13 @@ CALIBRATION = {
 MEASURED = CalibrationData.from_json(CALIBRATION)
 
 
+def _with_ceilings(name, made):
+    """A source whose file has measured ceilings."""
+    plain = source(name, made)
+    device = replace(plain.document.device, calibration=MEASURED)
+    return replace(plain, document=replace(plain.document, device=device))
+
+
 class Page(HTMLParser):
     """A page as elements, with the texts of its scripts, tables and headings."""
 
@@ -89,7 +96,7 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def two_files():
     """The page of two files of one device."""
-    return Page(report_html([source("old", sweep()), source("new", sweep(scale=1.5))], calibration=MEASURED))
+    return Page(report_html([_with_ceilings("old", sweep()), _with_ceilings("new", sweep(scale=1.5))]))
 
 
 @pytest.fixture(scope="module")
@@ -178,11 +185,9 @@ def test_the_verdicts_are_those_of_compare(two_files):
 
 
 def test_files_of_two_devices_are_ranked_and_each_has_its_own_ceilings():
-    with pytest.raises(gw.ArgumentError, match="the calibration is of 'else'"):
-        report_html([source("a", document([]))], calibration=replace(MEASURED, device={"adapter": "else"}))
     made = [measurement("copy", op=None, labels=("copy",)), measurement()]
     other = document(made, device={**DEVICE, "adapter": "another"})
-    page = Page(report_html([source("a", document(made)), source("b", other)], calibration=MEASURED))
+    page = Page(report_html([_with_ceilings("a", document(made)), source("b", other)]))
     assert len(page.tables["Roofline"]) > 1
     assert "no measured ceilings" in " ".join(page.text)
     assert [name for name in page.shared()["charts"] if name.startswith("roofline")] == ["roofline-0"]
@@ -464,7 +469,7 @@ def test_rounds_follow_each_other():
     ids=["no results", "failed", "copy alone", "no bytes, one item, no GPU times, no canary"],
 )  # fmt: skip
 def test_results_with_little_in_them(made):
-    page = Page(report_html([source("a", made)], calibration=MEASURED))
+    page = Page(report_html([_with_ceilings("a", made)]))
     assert page.tables["Results"]
     places = [attrs["data-chart"] for _, attrs in page.elements if "data-chart" in attrs]
     assert sorted(places) == sorted(page.shared()["charts"])
@@ -569,10 +574,8 @@ def test_the_command(tmp_path, monkeypatch):
     (tmp_path / "sub").mkdir()
     write_json(tmp_path / "run.json", document([measurement()]))
     write_json(tmp_path / "sub" / "run.json", document([measurement(scale_ns=1500)]))
-    (tmp_path / "calibration.json").write_text(json.dumps(CALIBRATION))
     out = tmp_path / "report.html"
-    result = _report(tmp_path / "run.json", tmp_path / "sub" / "run.json", "-o", out, "--calibration",
-                     tmp_path / "calibration.json")  # fmt: skip
+    result = _report(tmp_path / "run.json", tmp_path / "sub" / "run.json", "-o", out)
     assert result.exit_code == 0, result.output
     said = result.stderr.splitlines()
     assert said[:2] == ["reading run.json, run.json", "drawing report.html"]
@@ -595,7 +598,6 @@ def test_what_the_command_refuses(tmp_path, monkeypatch):
         ([run, "-o", tmp_path / "no" / "report.html"], "make it first"),
         ([run, "-o", tmp_path / "report.pdf"], "ends in .html"),
         ([run, "-o", run], "is one of the files to read"),
-        ([run, "-o", out, "--calibration", run], "is not a calibration"),
         ([run, "-o", out, "--raw-limit", "-1"], "raw-limit"),
     ):
         result = _report(*arguments)

@@ -203,7 +203,7 @@ def test_the_command_lists_and_refuses(tmp_path):
     assert all(each.name in listed.output for each in EXPERIMENTS.values())
     refused = CliRunner().invoke(main, ["reproduce", "enque"])
     assert refused.exit_code == 2
-    assert "Did you mean 'enqueue'?" in refused.output
+    assert "did you mean 'enqueue'?" in refused.output
     (tmp_path / "old.json").write_text("{}")
     kept = CliRunner().invoke(main, ["reproduce", "trials", "--json", str(tmp_path / "old.json")])
     assert kept.exit_code == 2

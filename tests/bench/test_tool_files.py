@@ -20,7 +20,7 @@ from gridwise_py.bench.analysis.compare import compare
 from gridwise_py.bench.cases.mode import Mode
 from gridwise_py.bench.report.page import read_sources, report_html
 from gridwise_py.bench.results.model import Results
-from gridwise_py.bench.results.reader import read_results, read_tool_run
+from gridwise_py.bench.results.reader import read_as, read_results
 from gridwise_py.bench.results.schema import json_schema
 from gridwise_py.bench.results.tool_files import UNITS_NS, ToolFormat, numbers_run, tool_of
 from gridwise_py.bench.stats.verdict import Cause, VerdictKind
@@ -170,7 +170,7 @@ def test_a_state_on_each_of_two_devices(tmp_path):
 
 def test_numbers_on_lines():
     run = numbers_run("1.5\n\n0\n2e0\n", "times", "ms")
-    assert (run.rows[0].times_ns, run.rows[0].zeros) == ([1.5e6, 2e6], 1)
+    assert (run.rows[0].groups, run.rows[0].zeros) == (((1.5e6, 2e6),), 1)
     assert numbers_run("0\n", "times", "s").rows[0].error == (
         "no time is over 0: it is shorter than a step of the tool's clock"
     )
@@ -360,7 +360,7 @@ def test_odd_text(tmp_path):
     path = tmp_path / "a.json"
     path.write_bytes(b"\xef\xbb\xbf" + (FILES / "hyperfine.json").read_bytes())
     assert read_results(path).results
-    assert read_tool_run(b"\xef\xbb\xbf1.5\n", "a", "numbers", "ns").rows[0].times_ns == [1.5]
+    assert read_as(b"\xef\xbb\xbf1.5\n", "a", "numbers", "ns").results[0].positive_ns("cpu_wall") == [1.5]
     raw = _raw("hyperfine.json")
     for name, is_whole in (("\U0001f600", True), ("\ud83d", False), ("\ude00\ud83d", False)):
         raw["results"][0]["command"] = name
@@ -397,7 +397,7 @@ def test_values_of_other_types_are_refused_in_one_line(name, tmp_path):
                 continue
             said = ""
             try:
-                read_tool_run(json.dumps(copy).encode(), "a.json", folder=tmp_path)
+                read_as(json.dumps(copy).encode(), "a.json", folder=tmp_path)
             except gw.BadResultsFile as error:
                 said = str(error)
             assert "\n" not in said, (path, other)

@@ -181,7 +181,7 @@ def test_a_case_that_fails_is_2_and_the_rest_goes_on(here, tmp_path):
 BAD_INPUT = [
     (["sort_of"], "No such command 'sort_of'"),
     (["bench", "quicksort"], "'quicksort' is not one of"),
-    (["bench", "scna"], "Did you mean 'scan'?"),
+    (["bench", "scna"], "did you mean 'scan'?"),
     (["tune", "--max-n", "2^x"], "'2^x' is not a count"),
     (["tune", "--max-n", "0"], "'0' is not a count of at least 1"),
     (["bench", "copy", "--rounds", "100000000"], "but a run has at most 1,000,000"),

@@ -157,19 +157,6 @@ def test_no_ambiguous_row_is_no_more_than_none(files):
     assert _run("compare", files[0], files[0], "--max-ambiguous", "0%").exit_code == 0
 
 
-def test_ab_has_the_same_options(tmp_path, capfd):
-    rows = tmp_path / "rows.csv"
-    numbers = ["--format", "numbers", "--unit", "ms", "--pairs", "2"]
-    words = ["ab", "--command", "echo 12", "echo 13", *numbers, "--csv", rows, "--markdown", "-"]
-    assert _run(*words).exit_code == 0
-    done = _run(*words, "--max-ambiguous", "50%")
-    assert done.exit_code == 7
-    (row,) = _records(rows)
-    assert (row["case"], row["old_ns"], row["verdict"]) == ("time", "12000000.0", "ambiguous")
-    assert "| time | cpu\\_wall | 12.0 ms | 13.0 ms |" in capfd.readouterr().out
-    assert "NEW − OLD" in done.stderr
-
-
 # ---- baselines
 
 

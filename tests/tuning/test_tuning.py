@@ -10,21 +10,20 @@ import pytest
 from click.testing import CliRunner
 
 import gridwise_py as gw
-from gridwise_py import tuner
 from gridwise_py.bench.checks.check import differences
 from gridwise_py.bench.checks.oracle import Oracle
 from gridwise_py.bench.results.context import run_context
+from gridwise_py.bench.sweep import contest as contest_module
 from gridwise_py.bench.sweep import tune as tune_module
 from gridwise_py.bench.sweep.tune import tune
 from gridwise_py.cli import main
 from gridwise_py.runtime.context import context_of
 from gridwise_py.runtime.device import device_key
 from gridwise_py.storage import cache
-from gridwise_py.tuner import shape_of
 from gridwise_py.tuning import store as tuned
 from gridwise_py.tuning.candidates import candidates
 from gridwise_py.tuning.facts import measured_facts
-from gridwise_py.tuning.model import KERNELS
+from gridwise_py.tuning.model import KERNELS, shape_of
 from gridwise_py.tuning.shapes import shapes_for
 from gridwise_py.tuning.store import load_tuning
 from helpers.bare import device_with
@@ -342,7 +341,7 @@ def test_a_shape_that_is_slower_towards_the_end_of_its_range_does_not_win(renewe
 
 def test_wrong_results_do_not_win(renewed_device, folder, timed, monkeypatch):
     """For real: a shape that leaves out an item."""
-    make = tuner.make_for
+    make = contest_module.make_for
 
     class _Off(gw.Reduce):
         def plan(self, layout):
@@ -353,7 +352,7 @@ def test_wrong_results_do_not_win(renewed_device, folder, timed, monkeypatch):
         good = make(kernel, device, plain, fields, n)
         return _Off(device, capabilities=good.capabilities) if fields["workgroup_size"] == 32 else good
 
-    monkeypatch.setattr(tuner, "make_for", make_for)
+    monkeypatch.setattr(contest_module, "make_for", make_for)
     shapes = [shape_data(32, 1, 4), shape_data(128, 1, 4)]
     monkeypatch.setattr(tune_module, "candidates", lambda *_: iter(shapes))
     timed(1.0, 0.6, 0.7)
@@ -364,7 +363,9 @@ def test_wrong_results_do_not_win(renewed_device, folder, timed, monkeypatch):
     assert choice.winner == shapes[1]
     # The model's own shape is compared with numpy.
     model = shape_of("reduce", gw.capabilities(renewed_device), 3000)[2]
-    monkeypatch.setattr(tuner, "make_for", lambda kernel, device, plain, fields, n: _Off(device, capabilities=plain))
+    monkeypatch.setattr(
+        contest_module, "make_for", lambda kernel, device, plain, fields, n: _Off(device, capabilities=plain)
+    )
     with pytest.raises(gw.ArgumentError, match=r"model's own shape .* of reduce gives wrong results"):
         tune(renewed_device, ["reduce"], max_items=3000)
     assert model["workgroup_size"] != 32
@@ -393,11 +394,11 @@ def test_every_kernel_is_tuned_with_a_primitive_that_uses_its_shape(device, kern
     n = 70_000 if kernel != "matmul" else 64 * 64
     fields = shape_of(kernel, plain, n)[2]
     try:
-        primitive = tuner.make_for(kernel, device, plain, fields, n)
+        primitive = contest_module.make_for(kernel, device, plain, fields, n)
     except gw.ArgumentError:
-        assert "wide" in kernel or not tuner.SUBJECTS[kernel].runs_on(plain), "the others run everywhere"
+        assert "wide" in kernel or not contest_module.SUBJECTS[kernel].runs_on(plain), "the others run everywhere"
         return
-    lengths = {name: items.size for name, items in tuner.inputs_of(kernel, primitive, n).items()}
+    lengths = {name: items.size for name, items in contest_module.inputs_of(kernel, primitive, n).items()}
     for output in primitive.signature.outputs:
         length = primitive.signature.output_length(output, lengths)
         lengths = {**lengths, output: n if length is None else length}
@@ -406,7 +407,7 @@ def test_every_kernel_is_tuned_with_a_primitive_that_uses_its_shape(device, kern
     # The nearest shape that it can run changes the plan, given and tuned alike.
     for other in candidates(kernel, fields):
         try:
-            given = tuner.make_for(kernel, device, plain, other, n)
+            given = contest_module.make_for(kernel, device, plain, other, n)
         except gw.ArgumentError:
             continue
         if given.plan(layout) != primitive.plan(layout):
@@ -420,12 +421,14 @@ def test_kernels_are_measured_on_data_of_their_kind(device):
     plain = dataclasses.replace(gw.capabilities(device), tuning=None)
 
     def inputs(kernel, n=5000):
-        return tuner.inputs_of(kernel, tuner.make_for(kernel, device, plain, shape_of(kernel, plain, n)[2], n), n)
+        return contest_module.inputs_of(
+            kernel, contest_module.make_for(kernel, device, plain, shape_of(kernel, plain, n)[2], n), n
+        )
 
     assert inputs("segmented_reduce")["offsets"].tolist() == [0, 1024, 2048, 3072, 4096, 5000]
     assert inputs("segmented_reduce_medium")["offsets"][:3].tolist() == [0, 16, 32]
     assert 400 < np.count_nonzero(np.diff(inputs("by_key")["keys"].astype(np.int64))) < 900, "not all keys differ"
-    merges = [kernel for kernel in ("merge", "merge_network") if tuner.SUBJECTS[kernel].runs_on(plain)]
+    merges = [kernel for kernel in ("merge", "merge_network") if contest_module.SUBJECTS[kernel].runs_on(plain)]
     for keys in (keys for kernel in merges for keys in inputs(kernel).values()):
         assert (np.diff(keys.astype(np.int64)) >= 0).all()
     assert len(np.unique(inputs("sort_keys")["input"])) > 4990
@@ -443,7 +446,7 @@ def test_unknown_kernels_are_refused(device):
 def test_near_shapes_give_right_results_on_this_adapter(device, kernel):
     plain = dataclasses.replace(gw.capabilities(device), tuning=None)
     n = 70_001 if kernel != "matmul" else 64 * 64
-    contest = tuner.Contest(kernel, device, plain, shape_of(kernel, plain, n)[2], n)
+    contest = contest_module.Contest(kernel, device, plain, shape_of(kernel, plain, n)[2], n)
     contest.add(list(itertools.islice(candidates(kernel, contest.fields), 6)))
     wanted = Oracle.of(contest.primitives[0]).expected(contest.inputs)
     for index, fields in enumerate(contest.shapes):

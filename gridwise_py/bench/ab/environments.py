@@ -132,7 +132,7 @@ def find_environment(given: str, *, say: Callable[[str], None] = lambda text: No
         raise ArgumentError(
             f"{given!r} is no side of a comparison: give an interpreter (.venv-old/bin/python), the folder of a "
             f"virtual environment or of a checkout, a wheel (.whl), a requirement for pip (gridwise-py==0.1.0), or a "
-            f"revision of the git repository in this folder; programs that print or write times need --command"
+            f"revision of the git repository in this folder"
         )
     return _of_revision(given, Path.cwd(), commit)
 

@@ -8,10 +8,9 @@ from typing import Any
 
 from ...storage.json_files import json_data
 from ..stats.verdict import VerdictKind
-from .commands import Command, CommandSettings
 from .environments import Environment
 from .paired import LEAST_PAIRS, PairedDifferences, PairedVerdict, judge_paired
-from .taken import SIDES, Measured, MeasuredRows
+from .taken import SIDES, Measured, MeasuredCase
 from .turns import Settings
 
 __all__ = ["Judged", "JudgedRow", "judge"]
@@ -56,10 +55,10 @@ class Judged:
 
     Attributes
     ----------
-    environments : mapping from str to Environment or Command
+    environments : mapping from str to Environment
         By side.
     measured : Measured
-    settings : Settings or CommandSettings
+    settings : Settings
     threshold, gate : float
     rows : tuple of JudgedRow
     wrong : tuple of str
@@ -70,9 +69,9 @@ class Judged:
         Cases that are not judged.
     """
 
-    environments: Mapping[str, Environment | Command]
+    environments: Mapping[str, Environment]
     measured: Measured
-    settings: Settings | CommandSettings
+    settings: Settings
     threshold: float
     gate: float
     rows: tuple[JudgedRow, ...]
@@ -141,8 +140,6 @@ class Judged:
 
     def _side(self, side: str) -> dict[str, Any]:
         environment, said = self.environments[side], self.measured.sides[side]
-        if isinstance(environment, Command):
-            return environment.to_json()
         # Without folders, which describe the machine, not the measurement.
         return {
             "kind": environment.kind,
@@ -156,9 +153,9 @@ class Judged:
 
 
 def judge(
-    environments: Mapping[str, Environment | Command],
+    environments: Mapping[str, Environment],
     measured: Measured,
-    settings: Settings | CommandSettings,
+    settings: Settings,
     *,
     threshold: float,
     gate: float,
@@ -167,9 +164,9 @@ def judge(
 
     Parameters
     ----------
-    environments : mapping from str to Environment or Command
+    environments : mapping from str to Environment
     measured : Measured
-    settings : Settings or CommandSettings
+    settings : Settings
     threshold : float
         Differences below this share are ignored.
     gate : float
@@ -179,7 +176,7 @@ def judge(
     -------
     Judged
     """
-    whole: list[tuple[MeasuredRows, str]] = []
+    whole: list[tuple[MeasuredCase, str]] = []
     short: list[str] = []
     for case in (case for case in measured.cases if not case.errors):
         counts = {row: len(pairs) for row, pairs in case.logs.items()}
@@ -213,15 +210,14 @@ def judge(
             for case in failed
             if not _is_broken(case) and not case.wrong
         ), *short, *((_UNCHECKED.format(", ".join(unchecked)),) if unchecked else ()),
-            *((f"the run-time checks of shaders differ, and take time: {', '.join(levels)}",) if levels else ()),
-            *measured.notes),
+            *((f"the run-time checks of shaders differ, and take time: {', '.join(levels)}",) if levels else ())),
     )  # fmt: skip
 
 
-def _short(what: str, pairs: int, settings: Settings | CommandSettings) -> str:
+def _short(what: str, pairs: int, settings: Settings) -> str:
     measured = "1 pair of processes has" if pairs == 1 else f"{pairs or 'no'} pairs of processes have"
     return f"{what}: not judged: {measured} measured it, of {settings.pairs}; a verdict needs {LEAST_PAIRS}"
 
 
-def _is_broken(case: MeasuredRows) -> bool:
+def _is_broken(case: MeasuredCase) -> bool:
     return set(case.errors) == {"NEW"} and not case.wrong

@@ -52,7 +52,7 @@ class JudgedTable:
             yield Text(clean(self._side(side)))
         settings = judged.settings
         facts = [
-            str(judged.measured.sides[SIDES[1]].get("adapter", {}).get("device", "")),
+            str(judged.measured.sides[SIDES[1]]["adapter"]["device"]),
             _CLOCK[judged.measured.clock],
             settings.describe(_pairs(judged)),
         ]
@@ -88,8 +88,6 @@ class JudgedTable:
     def _side(self, side: str) -> str:
         said = self._judged.measured.sides[side]
         described = f"{side}: {self._judged.environments[side].describe()}"
-        if "versions" not in said:
-            return described  # a command tells nothing
         versions = said["versions"]
         engines = [f"{name} {versions[name]}" for name in ("wgpu", "wgpudawn") if name in versions]
         words = [f"gridwise_py {versions['gridwise_py']}", *engines, f"Python {versions['python']}"]

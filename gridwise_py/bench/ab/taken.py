@@ -1,4 +1,4 @@
-"""What two sides measured in turns, pair by pair, whoever measured it."""
+"""What two sides measured in turns, pair by pair."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import numpy as np
 
 from ...errors import ArgumentError
 from ..stats.levels import step_share
+from ..sweep.suite import Job
 
-__all__ = ["SIDES", "Measured", "MeasuredRows", "Progress", "TakenRow"]
+__all__ = ["SIDES", "Measured", "MeasuredCase", "Progress", "TakenRow"]
 
 SIDES = ("OLD", "NEW")
 
@@ -43,13 +44,13 @@ class TakenRow:
     times_ns: dict[str, list[float]]
 
 
-class MeasuredRows:
+class MeasuredCase:
     """What is measured of a case, pair by pair.
 
     Attributes
     ----------
+    job : Job
     name : str
-        Of the case.
     trials, samples : int
         Of a turn: dispatches in a sample, and samples.
     errors : dict from str to str
@@ -68,8 +69,9 @@ class MeasuredRows:
         The smallest difference between two timestamps that was seen, per trial.
     """
 
-    def __init__(self, name: str):
-        self.name: str = name
+    def __init__(self, job: Job):
+        self.job: Job = job
+        self.name: str = str(job)
         self.trials: int = 0
         self.samples: int = 0
         self.errors: dict[str, str] = {}
@@ -105,10 +107,11 @@ class MeasuredRows:
 
     @property
     def error(self) -> dict[str, float]:
-        """By row, what the step of the clock may add to the logarithm of a ratio."""
+        """By row, what the step of the GPU's clock may add to the logarithm of a ratio; CPU walls do not have it."""
         step_ns = self.step_ns if math.isfinite(self.step_ns) else 0.0
         turns = {row: [np.array(times[side]) for side in SIDES] for row, times in self.times_ns.items()}
-        return {row: sum(step_share(t, np.ones(t.size), step_ns) for t in sides) for row, sides in turns.items()}
+        found = {row: sum(step_share(t, np.ones(t.size), step_ns) for t in sides) for row, sides in turns.items()}
+        return {**found, "cpu_wall": 0.0}
 
 
 @dataclass(frozen=True)
@@ -121,18 +124,15 @@ class Measured:
         By side, what its first process said about itself.
     clock : str
         ``"held"``, ``"not held"`` or ``"not applicable"``.
-    cases : sequence of MeasuredRows
+    cases : sequence of MeasuredCase
     stopped : KeyboardInterrupt or ArgumentError, optional
         What ended it before all pairs of processes had measured; None if nothing did.
-    notes : tuple of str
-        What was not measured, and why.
     """
 
     sides: dict[str, dict[str, Any]]
     clock: str
-    cases: Sequence[MeasuredRows]
+    cases: Sequence[MeasuredCase]
     stopped: KeyboardInterrupt | ArgumentError | None = None
-    notes: tuple[str, ...] = ()
 
     @property
     def pairs(self) -> tuple[int, int]:

@@ -26,7 +26,7 @@ from ..stats.resampling import interquartile_mean
 from ..sweep.suite import Job
 from .environments import Environment
 from .process import SideError, Worker
-from .taken import SIDES, Measured, MeasuredRows, Progress, TakenRow
+from .taken import SIDES, Measured, MeasuredCase, Progress, TakenRow
 
 __all__ = ["SIDES", "Measured", "MeasuredCase", "NotComparable", "Progress", "Settings", "TakenRow", "measure_in_turns"]
 
@@ -84,24 +84,6 @@ class Settings:
 
 class NotComparable(Exception):
     """The sides run on different adapters."""
-
-
-class MeasuredCase(MeasuredRows):
-    """A case of this library.
-
-    Attributes
-    ----------
-    job : Job
-    """
-
-    def __init__(self, job: Job):
-        super().__init__(str(job))
-        self.job: Job = job
-
-    @property
-    def error(self) -> dict[str, float]:
-        """As of any; the step is that of the GPU's clock, which CPU walls do not have."""
-        return {**super().error, "cpu_wall": 0.0}
 
 
 def _is_cpu(adapter: Mapping[str, Any]) -> bool:

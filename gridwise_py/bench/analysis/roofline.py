@@ -24,7 +24,7 @@ from ..results.reader import content_of, parse_json
 from ..results.rounds import pooled
 from ..results.schema import check_calibration
 
-__all__ = ["Ceilings", "Point", "ceilings_of", "is_of_device", "points", "read_calibration"]
+__all__ = ["Ceilings", "Point", "ceilings_of", "points", "read_calibration"]
 
 _AT_THE_ROOF = 1.10
 _FASTER = 0.95
@@ -190,11 +190,6 @@ def _computes_in(result: Result) -> str:
     if datatype in ("f16", "f64"):
         return "f32" if datatype == "f16" and result.primitive in REGISTRY else datatype
     return "i32" if re.fullmatch(r"[iu]\d+|bool", datatype) else "f32"
-
-
-def is_of_device(calibration: CalibrationData, document: Results) -> bool:
-    """Whether a calibration is of the device of a results file."""
-    return all(calibration.of_device(name) == getattr(document.device, name) for name in _SAME)
 
 
 def points(document: Results, ceilings: Ceilings) -> list[Point]:

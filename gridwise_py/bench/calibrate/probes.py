@@ -42,6 +42,7 @@ __all__ = [
     "fma_flops",
     "fma_gflops",
     "keep_busy",
+    "median_or_none",
     "peaks_gops",
     "peaks_of",
     "powers_of_two",
@@ -144,7 +145,7 @@ def timed_passes(device: wgpu.GPUDevice, bound: BoundPlan, passes: int = 1, tria
     return Passes.judged(ticks, wall_ns, context_of(device).timing_helper.tick_period_ns)
 
 
-def _median(values: Sequence[float] | NDArray[np.float64]) -> float | None:
+def median_or_none(values: Sequence[float] | NDArray[np.float64]) -> float | None:
     return float(np.median(values)) if len(values) else None
 
 
@@ -218,11 +219,11 @@ def floors_from(
     """
     coarse = step_ns is not None and step_ns > _COARSE_STEP_NS
     return {
-        "empty_pass": None if coarse else _median(one.lengths_ns),
+        "empty_pass": None if coarse else median_or_none(one.lengths_ns),
         # With its share of the pass: two medians that are subtracted may leave a negative time.
-        "dispatch_in_long_pass": None if coarse else _median(many.lengths_ns / dispatches),
-        "gap_between_passes": None if coarse else _median(one.gaps_ns),
-        "submission": _median([submit + wait for submit, wait in submissions]),
+        "dispatch_in_long_pass": None if coarse else median_or_none(many.lengths_ns / dispatches),
+        "gap_between_passes": None if coarse else median_or_none(one.gaps_ns),
+        "submission": median_or_none([submit + wait for submit, wait in submissions]),
     }
 
 
@@ -255,10 +256,10 @@ def synchronising_ns(device: wgpu.GPUDevice, count: int = 50) -> dict[str, float
         return found
 
     return {
-        "submit": _median([submit for submit, _ in submissions]),
-        "wait_when_idle": _median(times(lambda: wait_idle(device))),
-        "wait_after_work": _median([wait for _, wait in submissions]),
-        "readback_4_bytes": _median(times(lambda: context.read_buffer(buffer, 0, out))),
+        "submit": median_or_none([submit for submit, _ in submissions]),
+        "wait_when_idle": median_or_none(times(lambda: wait_idle(device))),
+        "wait_after_work": median_or_none([wait for _, wait in submissions]),
+        "readback_4_bytes": median_or_none(times(lambda: context.read_buffer(buffer, 0, out))),
     }
 
 
@@ -343,7 +344,7 @@ def _pass_ns(device: wgpu.GPUDevice, bound: BoundPlan) -> float | None:
             break
         trials = min(512, max(2 * trials, int(1.2e6 * trials / max(lengths[0], 1.0))))
     times = [float(x) for _ in range(_CEILING_REPEATS) for x in timed_passes(device, bound, trials=trials).lengths_ns]
-    ns = _median(times)
+    ns = median_or_none(times)
     return None if not ns else ns / trials
 
 
@@ -436,5 +437,5 @@ def _operations_per_ns(
         workgroups *= 4
     limit = max(1, int(2e7 / max(lengths[0], 1.0))) if lengths.size else 1
     times = [float(x) for _ in range(5) for x in timed_passes(device, bound, trials=limit).lengths_ns]
-    ns = _median(times)
+    ns = median_or_none(times)
     return operations(workgroups) * limit / ns if ns else None

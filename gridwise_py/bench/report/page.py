@@ -23,9 +23,9 @@ from ...display.terminal import clean
 from ...errors import ArgumentError
 from ..analysis.compare import compare
 from ..analysis.lines import result_lines, yardsticks
-from ..analysis.roofline import ceilings_of, is_of_device, points
+from ..analysis.roofline import ceilings_of, points
 from ..cases.case import YARDSTICK
-from ..results.model import CalibrationData, Results
+from ..results.model import Results
 from ..results.reader import content_of, document_of, parse, parse_json
 from ..results.rounds import pooled
 from .chapter import AddChart, Chapter, ChapterOf
@@ -140,7 +140,6 @@ def report_html(
     *,
     chapters: Sequence[Chapter] = (),
     missing: Sequence[str] = (),
-    calibration: CalibrationData | None = None,
     raw_limit_mib: float = 8.0,
 ) -> str:
     """Return a report as HTML.
@@ -152,8 +151,6 @@ def report_html(
     chapters : sequence of Chapter
     missing : sequence of str
         What could not be read, for the list of what is left out.
-    calibration : CalibrationData, optional
-        Ceilings for the files of its device, as `read_calibration` returns them.
     raw_limit_mib : float
         The largest total size of the compressed files in the report, which names the files that it leaves out.
 
@@ -165,15 +162,11 @@ def report_html(
     Raises
     ------
     ArgumentError
-        If Altair is not installed, the limit is negative, or the calibration fits the device of no file.
+        If Altair is not installed, or the limit is negative.
     """
     load_altair()
     if not raw_limit_mib >= 0:
         raise ArgumentError(f"the limit for raw files is {raw_limit_mib} MiB; it is at least 0, which leaves all out")
-    if calibration is not None and not any(is_of_device(calibration, source.document) for source in sources):
-        if not sources:
-            raise ArgumentError("--calibration is for results files, but none was given")
-        ceilings_of(sources[0].document, calibration)  # raises, and names the difference
     names = [source.name for source in sources]
     documents = [_in_order(pooled(source.document)) for source in sources]
     charts: dict[str, Spec] = {}
@@ -204,7 +197,7 @@ def report_html(
         "comparisons": [_comparison(plain[0], source, i, chart, left_out) for i, source in enumerate(plain) if i],
         "primitives": _primitives(documents, names, chart),
         "rooflines": [
-            _roofline(source, document, i, calibration, chart, left_out)
+            _roofline(source, document, i, chart, left_out)
             for i, (source, document) in enumerate(zip(sources, documents, strict=True))
         ],
         "results": results_table(documents, names, left_out),
@@ -320,13 +313,11 @@ def _roofline(
     source: Source,
     document: Results,
     number: int,
-    calibration: CalibrationData | None,
     chart: AddChart,
     left_out: list[str],
 ) -> dict[str, Any]:
-    given = calibration if calibration is not None and is_of_device(calibration, document) else None
     try:
-        ceilings = ceilings_of(document, given)
+        ceilings = ceilings_of(document)
     except ArgumentError as error:
         return {"name": source.name, "missing": str(error)}
     found = points(document, ceilings)

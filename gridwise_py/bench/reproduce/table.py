@@ -11,7 +11,7 @@ from rich.text import Text
 from ...display.terminal import clean
 from .model import Experiment, Verdict
 
-__all__ = ["claims", "claims_markdown", "outcomes"]
+__all__ = ["claims", "outcomes"]
 
 _STYLES = {Verdict.HOLDS: "bold green", Verdict.DOES_NOT: "bold red", Verdict.CANNOT: "yellow"}
 
@@ -44,17 +44,3 @@ def outcomes(document: Mapping[str, Any], width: int) -> Iterator[Text]:
         yield from _lines(width, ("claim", each["claim"]), ("source", each["source"]), ("here", each["reason"]))
     yield Text("")
     yield Text(", ".join(f"{verdict.value}: {count}" for verdict, count in counts.items() if count))
-
-
-def claims_markdown(document: Mapping[str, Any]) -> str:
-    """Return a table of the outcomes, with the device and the day above it."""
-    device, context = document["device"], document["context"]
-    lines = [
-        f"{device['adapter']} ({device['backend']}, {device['driver']}), {context['time'][:10]}:",
-        "",
-        "| experiment | verdict | measured |",
-        "| --- | --- | --- |",
-        *(f"| `{each['name']}` | {each['verdict']} | {each['reason']} |" for each in document["experiments"]),
-        "",
-    ]
-    return "\n".join(lines)

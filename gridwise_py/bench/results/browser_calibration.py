@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..calibrate.calibration import Calibration
-from ..calibrate.probes import Passes, TickCheck, cache_knee_bytes, floors_from, fma_flops, speed_from
+from ..calibrate.probes import Passes, TickCheck, cache_knee_bytes, floors_from, fma_flops, median_or_none, speed_from
 from .browser_model import FmaPasses, PageCalibration
 from .browser_model import Passes as PagePasses
 
@@ -70,9 +70,9 @@ def calibration_of_page(found: PageCalibration, base: int, now_step_ns: float) -
             judged(floors.one), judged(floors.many), max(2, floors.many.trials), submissions, step_ns
         ),
         synchronising_ns={
-            "submit": _median([submit for submit, _ in submissions]),
+            "submit": median_or_none([submit for submit, _ in submissions]),
             "wait_when_idle": None,
-            "wait_after_work": _median([wait for _, wait in submissions]),
+            "wait_after_work": median_or_none([wait for _, wait in submissions]),
             "readback_4_bytes": None,
         },
         wait_method=WAIT_METHOD,
@@ -96,8 +96,4 @@ def _tick_check(checks: Sequence[PagePasses], base: int) -> TickCheck | None:
 
 def _fma_gflops(runs: Sequence[FmaPasses], judged: Callable[[PagePasses], Passes]) -> float | None:
     speeds = [fma_flops(run.workgroups) * run.trials / float(ns) for run in runs for ns in judged(run).lengths_ns]
-    return _median(speeds)
-
-
-def _median(values: Sequence[float]) -> float | None:
-    return float(np.median(values)) if len(values) else None
+    return median_or_none(speeds)

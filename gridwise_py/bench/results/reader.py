@@ -15,12 +15,11 @@ from .browser_model import BROWSER_SCHEMA
 from .model import Results
 from .schema import check_document
 from .tool_document import results_of_tool
-from .tool_files import ToolFormat, ToolRun, numbers_run, tool_of, tool_run
+from .tool_files import ToolFormat, numbers_run, tool_of, tool_run
 from .validator import Validator
 
 __all__ = [
-    "LARGEST", "SMALLEST", "check_form", "content_of", "document_of", "parse", "parse_json", "read_as", "read_results",
-    "read_tool_run",
+    "LARGEST", "SMALLEST", "content_of", "document_of", "parse", "parse_json", "read_as", "read_results",
 ]  # fmt: skip
 
 #: Beyond these, sums and quotients of a few numbers could overflow or underflow.
@@ -96,18 +95,18 @@ def parse_json(content: bytes, name: str) -> Any:
     return _parse(name, text)
 
 
-def read_tool_run(
+def read_as(
     content: bytes, name: str, form: str | None = None, unit: str | None = None, *, folder: Path | None = None
-) -> ToolRun:
-    """Return what another tool wrote.
+) -> Results:
+    """Return content as a results document: a results file, or what another tool wrote.
 
     Parameters
     ----------
     content : bytes
     name : str
-        Of the file, or what the content is of.
+        Of the file.
     form : str, optional
-        A `ToolFormat`; by default, that of the JSON.
+        A `ToolFormat`, if another tool wrote it; by default, that of the JSON.
     unit : {"ns", "us", "ms", "s"}, optional
         Of numbers on lines.
     folder : Path, optional
@@ -118,47 +117,27 @@ def read_tool_run(
     ArgumentError
         If numbers have no unit, or something else has one.
     BadResultsFile
-        If it is of no tool, of another one than `form`, or has no benchmarks.
+        As `read_results`; or if it is of no tool, or of another one than `form`.
     """
-    check_form(form, unit)
-    if unit is not None:
-        return numbers_run(content.decode("utf-8-sig", "replace"), name, unit)
-    _refuse_numbers(content, name)
-    data = parse_json(content, name)
-    found = tool_of(data)
-    if found is None:
-        known = "nvbench, google-benchmark, pytest-benchmark or hyperfine"
-        raise BadResultsFile(f"{name}: this is JSON, but not of {known}: name one of their files")
-    if form not in (None, found):
-        raise BadResultsFile(f"{name}: a file of {found}, but --format says {form}; leave --format out, or correct it")
-    return tool_run(data, name, folder)
-
-
-def check_form(form: str | None, unit: str | None) -> None:
-    """Raise ArgumentError if numbers have no unit, or something else has one."""
     if form == ToolFormat.NUMBERS and unit is None:
         raise ArgumentError("--format numbers: lines do not say their unit; add --unit ns, us, ms or s")
     if form != ToolFormat.NUMBERS and unit is not None:
         raise ArgumentError(f"--unit {unit} is for --format numbers; all other formats say their unit themselves")
-
-
-def _refuse_numbers(content: bytes, name: str) -> None:
-    """Raise BadResultsFile if the content is a number on each line, and not JSON."""
+    if unit is not None:
+        return results_of_tool(numbers_run(content.decode("utf-8-sig", "replace"), name, unit))
     if _NUMBER_LINE.match(content):
         raise BadResultsFile(
             f"{name}: it has numbers on lines, which do not say their unit; add --format numbers and --unit ns, us, ms "
             f"or s"
         )
-
-
-def read_as(
-    content: bytes, name: str, form: str | None = None, unit: str | None = None, *, folder: Path | None = None
-) -> Results:
-    """Return content as a results document: a results file, or what `read_tool_run` reads if there is a format."""
-    if form is None and unit is None:
-        _refuse_numbers(content, name)
-        return parse(content, name, folder)
-    return results_of_tool(read_tool_run(content, name, form, unit, folder=folder))
+    data = parse_json(content, name)
+    found = tool_of(data)
+    if form is not None and found is None:
+        known = "nvbench, google-benchmark, pytest-benchmark or hyperfine"
+        raise BadResultsFile(f"{name}: this is JSON, but not of {known}: name one of their files")
+    if form not in (None, found):
+        raise BadResultsFile(f"{name}: a file of {found}, but --format says {form}; leave --format out, or correct it")
+    return document_of(data, name, folder=folder)
 
 
 def _place(text: str, position: int) -> str:

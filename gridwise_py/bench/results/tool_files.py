@@ -84,11 +84,6 @@ class ToolRow:
         """Its name with axes and mode."""
         return case_name(self.name, self.axes, self.mode)
 
-    @property
-    def times_ns(self) -> list[float]:
-        """All times, in order."""
-        return [time for group in self.groups for time in group]
-
 
 @dataclass(frozen=True)
 class ToolRun:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -584,11 +585,7 @@ def _by_samples(
 
 def _by_processes(pair: Pair, old: _Side, new: _Side, confidences: NDArray[np.float64], limit: float) -> _Estimate:
     """Estimate from the levels of processes, at least two on a side."""
-    statistic, found = "median", _difference_of(pair, old, new, "median")
-    if abs(found.value) + found.reach(float(confidences[0])) > limit:
-        smooth = _difference_of(pair, old, new, "interquartile mean")
-        if found.error > _BETWEEN_MODES * smooth.error:
-            statistic, found = "interquartile mean", smooth
+    statistic, found = _by_steadier(partial(_difference_of, pair, old, new), confidences, limit)
     step = sum(side.step_share(pair.tick_step_ns) for side in (old, new))
     reach = np.hypot(found.reach(confidences), step)
     spread = found.error / math.sqrt(1 / old.process_count + 1 / new.process_count)
@@ -597,6 +594,18 @@ def _by_processes(pair: Pair, old: _Side, new: _Side, confidences: NDArray[np.fl
         statistic, found.value, found.value - reach, found.value + reach, found.p_value, step, cause,
         math.expm1(spread),
     )  # fmt: skip
+
+
+def _by_steadier(
+    found_by: Callable[[str], Difference], confidences: NDArray[np.float64], limit: float
+) -> tuple[str, Difference]:
+    """Return the difference of medians; where it is past the limit, and lies between two modes, that of means."""
+    found = found_by("median")
+    if abs(found.value) + float(found.reach(float(confidences[0]))) > limit:
+        smooth = found_by("interquartile mean")
+        if found.error > _BETWEEN_MODES * smooth.error:
+            return "interquartile mean", smooth
+    return "median", found
 
 
 def _by_turns(pair: Pair, old: _Side, new: _Side, confidences: NDArray[np.float64], limit: float) -> _Estimate:
@@ -611,11 +620,7 @@ def _by_turns(pair: Pair, old: _Side, new: _Side, confidences: NDArray[np.float6
         mean = mean_level(after - before)
         return replace(mean, error=max(mean.error, within))
 
-    statistic, found = "median", found_by("median")
-    if abs(found.value) + float(found.reach(float(confidences[0]))) > limit:
-        smooth = found_by("interquartile mean")
-        if found.error > _BETWEEN_MODES * smooth.error:
-            statistic, found = "interquartile mean", smooth
+    statistic, found = _by_steadier(found_by, confidences, limit)
     step = sum(side.step_share(pair.tick_step_ns) for side in (old, new))
     reach = np.hypot(found.reach(confidences), step)
     return _Estimate(

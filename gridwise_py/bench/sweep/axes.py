@@ -10,10 +10,10 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TypeAlias
 
 from ... import STORAGE_DATATYPES
+from ...call_errors import nearest
 from ...errors import ArgumentError
 from ..cases.distributions import DISTRIBUTIONS
 from ..cases.mode import MODES
@@ -84,11 +84,6 @@ def _words(text: str, start: int, separator: str) -> Iterator[tuple[int, str]]:
         start += len(word) + 1
 
 
-def _nearest(name: str, known: Iterable[str]) -> str:
-    near = get_close_matches(name, list(known), 1)
-    return f"; did you mean {near[0]!r}?" if near else ""
-
-
 def parse_axis(text: str, known: Kinds = AXES) -> Axis:
     """Read one axis.
 
@@ -108,7 +103,7 @@ def parse_axis(text: str, known: Kinds = AXES) -> Axis:
     assert head is not None
     name, modifier = head[1], head[2]
     if name not in known:
-        there_are = f"there are {', '.join(known)}{_nearest(name, known)}"
+        there_are = f"there are {', '.join(known)}{nearest(name, known)}"
         raise _error(text, head.start(1), f"there is no axis {name!r}; {there_are}")
     if modifier is not None and (modifier not in _MODIFIERS or known[name] is not None):
         counts = ", ".join(name for name, values in known.items() if values is None)

@@ -15,8 +15,6 @@ from ... import Capabilities
 from ...errors import ArgumentError, DeviceMemoryError, GridwiseError
 from ...internals import (
     KERNELS,
-    Contest,
-    Turns,
     candidates,
     context_of,
     device_key,
@@ -28,6 +26,7 @@ from ..calibrate.calibration import learn_facts
 from ..checks.check import differences
 from ..checks.oracle import Oracle
 from ..stats.verdict import Pair, Verdict, VerdictKind, judge_all
+from .contest import Contest, Turns
 
 __all__ = ["DEFAULT_BUDGET_S", "Check", "Choice", "Trial", "check_tuning", "tune"]
 

@@ -185,6 +185,16 @@ class OperatorPrimitive(Primitive):
         """Return how many items an argument has: layouts count the words of items that are several numbers."""
         return operand.length // self.datatype.elements
 
+    def _item_context(self, *, raw_input: bool, raw_output: bool) -> tuple[int, int, dict[str, Any]]:
+        """Return the bytes of an item read and written, and a template's context. Accumulators are reached by words."""
+        source = None if raw_input else self.datatype
+        sink = None if raw_output else self.result_datatype
+        context = operator_context(
+            self.op, self.result_datatype, self.mode, fixed_order=self._fixed_order is not None,
+            source=memory_context(source), sink=memory_context(sink),
+        )  # fmt: skip
+        return source.itemsize_bytes if source else 4, sink.itemsize_bytes if sink else 4, context
+
     def _quads_of(self, flags: int) -> int:
         """Those of a kernel: one where it reads accumulators."""
         return 1 if flags & RAW_INPUT else self._quads

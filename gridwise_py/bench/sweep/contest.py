@@ -4,45 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
 from math import ceil, isqrt
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import wgpu
 
-from .backend.queues import submit
-from .errors import ArgumentError, DeviceMemoryError
-from .primitives import (
-    Histogram,
-    MatMul,
-    Merge,
-    Partition,
-    Reduce,
-    ReduceAxis,
-    ReduceByKey,
-    Scan,
-    Search,
-    SegmentedReduce,
-    SegmentedScan,
-    SegmentedSort,
-    Select,
-    Sort,
-    SortPairs,
-    TopK,
-    Transpose,
-    VectorAdd,
-)
-from .primitives.base import Primitive
-from .primitives.select import FlatNonzero
-from .runtime.array import Array, asarray
-from .runtime.bound_call import BoundCall
-from .runtime.context import context_of
-from .runtime.run import bracket
-from .tuning.model import KERNELS, Fields, rows_of
-from .types.capabilities import Capabilities
-from .types.datatype import DATATYPES
+from ... import Array, BoundCall, Capabilities, Primitive, asarray
+from ...errors import ArgumentError, DeviceMemoryError
+from ...internals import KERNELS, FlatNonzero, bracket, context_of, submit
+from ..cases.case import Case
+from ..cases.data import equal_segments
 
-__all__ = ["SUBJECTS", "Contest", "Subject", "Turns", "inputs_of", "make_for", "shape_of"]
+__all__ = ["SUBJECTS", "Contest", "Subject", "Turns", "inputs_of", "make_for"]
 
 
 class Subject(NamedTuple):
@@ -50,126 +25,100 @@ class Subject(NamedTuple):
 
     Attributes
     ----------
-    kind : type
-        The primitive.
+    workload : str
+        Whose primitive and data.
     options : mapping
-        Of its constructor, besides those of `Primitive.at_size`.
+        Of the constructor, besides those of the case.
     axes : mapping
-        What `Primitive.at_size` takes.
+        Of the case.
+    dtype : str
     is_native : bool
         Whether only devices whose subgroups kernels can use have it.
+    kind : type, optional
+        Another primitive, which takes the same data.
     """
 
-    kind: type[Primitive]
+    workload: str
     options: Mapping[str, Any] = {}
     axes: Mapping[str, Any] = {}
+    dtype: str = "u32"
     is_native: bool = False
+    kind: type[Primitive] | None = None
 
     def runs_on(self, capabilities: Capabilities) -> bool:
         """Return whether a device has the kernel."""
         return not self.is_native or capabilities.subgroup_mode(None).kind == "native"
 
 
+_LOOKBACK = {"strategy": "lookback"}
+_OFFSETS = {"length": None}
+
 #: By the names of `tuning.model.KERNELS`.
 SUBJECTS: Mapping[str, Subject] = {
-    "elementwise": Subject(VectorAdd),
-    "reduce": Subject(Reduce),
-    "scan": Subject(Scan, {"strategy": "reduce_then_scan"}),
-    "scan_lookback": Subject(Scan, {"strategy": "lookback"}),
-    "search": Subject(Search),
-    "transpose": Subject(Transpose),
-    "merge": Subject(Merge, {"dtype": "f32"}),
-    "merge_network": Subject(Merge, is_native=True),
-    "top_k": Subject(TopK),
-    "by_key": Subject(ReduceByKey, {"strategy": "lookback"}),
-    "segmented": Subject(SegmentedScan, {"strategy": "lookback"}),
-    "segmented_reduce": Subject(SegmentedReduce),
-    "segmented_reduce_tiny": Subject(SegmentedReduce, axes={"segment": 2}),
-    "segmented_reduce_medium": Subject(SegmentedReduce, axes={"segment": 16}),
-    "histogram": Subject(Histogram),
-    "histogram_ranges": Subject(Histogram, {"bins": 1 << 15}),
-    "stream": Subject(FlatNonzero, {"dtype": "bool", "strategy": "lookback"}),
-    "stream_flags": Subject(Select, {"strategy": "lookback"}),
-    "stream_split": Subject(Partition, {"strategy": "lookback"}),
-    "sort_keys": Subject(Sort),
-    "sort_floats": Subject(Sort, {"dtype": "f32"}),
-    "sort_pairs": Subject(SortPairs),
-    "sort_float_pairs": Subject(SortPairs, {"dtype": "f32"}),
-    "sort_wide": Subject(Sort, {"dtype": "u64"}),
-    "sort_wide_pairs": Subject(SortPairs, {"dtype": "u64"}),
-    "segmented_sort": Subject(SegmentedSort, {"length": None}),
-    "segmented_sort_wide": Subject(SegmentedSort, {"dtype": "u64", "length": None}),
-    "matmul": Subject(MatMul),
-    "axis_rows": Subject(ReduceAxis, axes={"along": "rows"}),
-    "axis_columns": Subject(ReduceAxis, axes={"along": "columns"}),
+    "elementwise": Subject("vector_add"),
+    "reduce": Subject("reduce"),
+    "scan": Subject("scan", {"strategy": "reduce_then_scan"}),
+    "scan_lookback": Subject("scan", _LOOKBACK),
+    "search": Subject("search"),
+    "transpose": Subject("transpose"),
+    "merge": Subject("merge", dtype="f32"),
+    "merge_network": Subject("merge", is_native=True),
+    "top_k": Subject("top_k"),
+    "by_key": Subject("reduce_by_key", _LOOKBACK),
+    "segmented": Subject("segmented_scan", _LOOKBACK),
+    "segmented_reduce": Subject("segmented_reduce"),
+    "segmented_reduce_tiny": Subject("segmented_reduce", axes={"segment": 2}),
+    "segmented_reduce_medium": Subject("segmented_reduce", axes={"segment": 16}),
+    "histogram": Subject("histogram"),
+    "histogram_ranges": Subject("histogram", axes={"bins": 1 << 15}),
+    "stream": Subject("sort", _LOOKBACK, dtype="bool", kind=FlatNonzero),
+    "stream_flags": Subject("select", _LOOKBACK),
+    "stream_split": Subject("partition", _LOOKBACK),
+    "sort_keys": Subject("sort"),
+    "sort_floats": Subject("sort", dtype="f32"),
+    "sort_pairs": Subject("sort_pairs"),
+    "sort_float_pairs": Subject("sort_pairs", dtype="f32"),
+    "sort_wide": Subject("sort", dtype="u64"),
+    "sort_wide_pairs": Subject("sort_pairs", dtype="u64"),
+    "segmented_sort": Subject("segmented_sort", _OFFSETS),
+    "segmented_sort_wide": Subject("segmented_sort", _OFFSETS, dtype="u64"),
+    "matmul": Subject("matmul", dtype="f32"),
+    "axis_rows": Subject("reduce_axis"),
+    "axis_columns": Subject("reduce_axis", axes={"along": "columns"}),
 }
-_SEGMENT = 1024
-_RUN = 8
 _COLUMNS = 4096
 
 Key = TypeVar("Key", bound=Hashable)
 
 
-def make_for(kernel: str, device: wgpu.GPUDevice, plain: Capabilities, fields: Fields, n: int) -> Primitive:
+def make_for(kernel: str, device: wgpu.GPUDevice, plain: Capabilities, fields: Mapping[str, int], n: int) -> Primitive:
     """Return the primitive to measure a kernel with at `n` items (of a product: of its output), in one shape."""
-    subject = SUBJECTS[kernel]
+    subject, case = SUBJECTS[kernel], _case_of(kernel, n)
     if not subject.runs_on(plain):
         raise ArgumentError(f"the kernel {kernel!r} needs subgroups, which this device does not offer to kernels")
-    make = cast(Callable[..., Primitive], subject.kind)
-    options = {**_at_size(kernel, n)[0], **subject.options}
-    return make(device, tuning=KERNELS[kernel].family.from_dict(fields), capabilities=plain, **options)
+    make = cast(Callable[..., Primitive], subject.kind or case.workload.kind)
+    tuning = KERNELS[kernel].family.from_dict(fields)
+    return make(device, tuning=tuning, capabilities=plain, **{**case.options, **subject.options})
 
 
-def _at_size(kernel: str, n: int) -> tuple[dict[str, Any], dict[str, int]]:
+def _case_of(kernel: str, n: int) -> Case:
     subject = SUBJECTS[kernel]
     # Fewer columns than these have a kernel of their own, with the shapes of rows.
     axes = {**subject.axes, **({"segment": max(1, n // _COLUMNS)} if kernel == "axis_columns" else {})}
-    options, lengths = subject.kind.at_size(isqrt(n) if kernel == "matmul" else n, **axes)
-    if subject.kind is SegmentedSort:
-        lengths = {**lengths, "offsets": -(-n // _SEGMENT) + 1}
-    return options, lengths
+    case = Case.usual(subject.workload, isqrt(n) if kernel == "matmul" else n, **axes)
+    return replace(case, datatype=subject.dtype)
 
 
 def inputs_of(kernel: str, primitive: Primitive, n: int, seed: int = 0) -> dict[str, np.ndarray]:
     """Return random inputs for `n` items."""
-    rng = np.random.default_rng([seed, n])
-    lengths = _at_size(kernel, n)[1]
-    segment = SUBJECTS[kernel].axes.get("segment", _SEGMENT)
-    found: dict[str, np.ndarray] = {}
-    for name, argument in primitive.signature.arguments.items():
-        if argument.is_output:
-            continue
-        dtype = (primitive.signature.datatype(name) or DATATYPES["u32"]).dtype
-        length = lengths[name]
-        if name == "offsets":
-            found[name] = np.minimum(np.arange(length, dtype=np.uint64) * segment, n).astype(dtype)
-        elif argument.ascending:
-            found[name] = np.cumsum(rng.integers(0, 32, length, dtype=np.uint8), dtype=np.uint32).astype(dtype)
-        elif name == "keys" and isinstance(primitive, ReduceByKey):
-            found[name] = np.cumsum(rng.integers(0, _RUN, length, dtype=np.uint8) == 0, dtype=np.uint32).astype(dtype)
-        else:
-            found[name] = _items(rng, length, dtype, small=kernel == "matmul")
+    case = _case_of(kernel, n)
+    found = case.inputs(primitive, seed)
+    if kernel == "matmul":  # whole numbers, whose products add up without rounding
+        return {name: np.rint(3 * items) for name, items in found.items()}
+    if "length" in SUBJECTS[kernel].options:
+        length = -(-n // int(case.numbers["segment"])) + 1
+        found["offsets"] = equal_segments(np.random.default_rng(), length, np.dtype(np.uint32), case.numbers)
     return found
-
-
-def _items(rng: np.random.Generator, length: int, dtype: np.dtype[Any], *, small: bool) -> np.ndarray:
-    if dtype.kind in "b" or dtype.itemsize == 1:
-        return rng.integers(0, 2, length, dtype=np.uint8).astype(dtype)
-    if small:  # whole numbers, whose products add up without rounding
-        return rng.integers(0, 4, length, dtype=np.uint8).astype(dtype)
-    if dtype.kind == "f":
-        return rng.random(length, dtype=dtype.type)
-    return rng.integers(0, 1 << 8 * dtype.itemsize, length, dtype=np.dtype(f"u{dtype.itemsize}")).view(dtype)
-
-
-def shape_of(kernel: str, capabilities: Capabilities, n: int) -> tuple[int, int | None, Fields]:
-    """Return the model's shape for `n` items, with the lengths that it is for: above so many, up to so many."""
-    above = 0
-    for up_to, fields in rows_of(kernel, capabilities):
-        if up_to is None or n <= up_to:
-            return above, up_to, fields
-        above = up_to
-    raise AssertionError("the last row is for any length")
 
 
 # ---- measuring in turns
@@ -269,21 +218,27 @@ class Contest:
     """
 
     def __init__(
-        self, kernel: str, device: wgpu.GPUDevice, capabilities: Capabilities, fields: Fields, n: int, seed: int = 0
+        self,
+        kernel: str,
+        device: wgpu.GPUDevice,
+        capabilities: Capabilities,
+        fields: Mapping[str, int],
+        n: int,
+        seed: int = 0,
     ):
         self.kernel, self.device, self.n, self.fields = kernel, device, n, fields
         self._capabilities = capabilities
         #: The primitives, by the index of their shape in `shapes`.
         self.primitives: list[Primitive] = [make_for(kernel, device, capabilities, fields, n)]
-        self.shapes: list[Fields] = [fields]
+        self.shapes: list[Mapping[str, int]] = [fields]
         self.inputs: dict[str, np.ndarray] = inputs_of(kernel, self.primitives[0], n, seed)
         given = {name: asarray(items, device) for name, items in self.inputs.items()}
         self.calls: dict[int, BoundCall[Any]] = {0: self.primitives[0].bind(**given)}
         self._arrays: dict[str, Array] = {**given, **self.calls[0].outputs}
 
-    def add(self, shapes: Sequence[Fields]) -> list[int]:
+    def add(self, shapes: Sequence[Mapping[str, int]]) -> list[int]:
         """Take part with other shapes, compiled side by side; return the indices of those that the device can run."""
-        made: list[tuple[Fields, Primitive]] = []
+        made: list[tuple[Mapping[str, int], Primitive]] = []
         for fields in shapes:
             try:
                 primitive = make_for(self.kernel, self.device, self._capabilities, fields, self.n)
