@@ -6,9 +6,8 @@
 BIN := .venv/bin
 SETUP := PYTHON="$(PYTHON)" sh scripts/setup.sh
 # Tests that find no adapter fail. Half as many workers as cores (tests/conftest.py): lavapipe itself has a thread per core.
-# A file runs in one worker: all would compile the same kernels otherwise. Python keeps what it compiles even where the environment forbids that, as
-# containers do: dozens of tests start programs that import the package.
-PYTEST := PYTHONDONTWRITEBYTECODE= GRIDWISE_REQUIRE_GPU=1 $(BIN)/python -m pytest -n auto --dist loadfile
+# A file runs in one worker: all would compile the same kernels otherwise.
+PYTEST := GRIDWISE_REQUIRE_GPU=1 $(BIN)/python -m pytest -n auto --dist loadfile
 SUITE := -m "not slow and not tint and not browser"
 # What a commit needs (tests/left_out.json names the others), and what `make test-full` has beyond it.
 QUICK := -m "not full and not slow and not tint and not browser"
@@ -30,6 +29,9 @@ ON_DAWN := GRIDWISE_ENGINE=dawn $(ON_SWIFTSHADER) $(SUITE) tests/backend $(addpr
 NO_DAWN := "No wgpudawn or no Chromium here (pip install -e '.[dawn]'): NO PRIMITIVE RAN ON DAWN."
 NO_SWIFTSHADER := "No Chromium here (Debian: apt-get install chromium), so no SwiftShader: NOTHING RAN ON A SECOND DRIVER."
 
+# Python keeps what it compiles even where the environment forbids that, as containers do: set-up leaves it to the first
+# import, and dozens of tests start programs that import the package.
+export PYTHONDONTWRITEBYTECODE :=
 # Unset, Mesa prints harmless lines that begin with "error:".
 export XDG_RUNTIME_DIR ?= /tmp
 # Mesa keeps what lavapipe compiles in the user's cache, for all checkouts; without a home it would keep nothing.
@@ -47,7 +49,7 @@ help:  ## what there is
 
 bench:  ## how long each kernel of vector add, reduce, scan and sort takes here, in a table
 	@$(SETUP) bench adapter
-	@PYTHONDONTWRITEBYTECODE= $(BIN)/gridwise bench $(or $(ARGS),--budget 25s)
+	@$(BIN)/gridwise bench $(or $(ARGS),--budget 25s)
 
 docs:  ## the site, in build/site: notebooks are run, links, code and search are checked; warnings are errors
 	@$(SETUP) docs adapter

@@ -48,7 +48,10 @@ class Candidate:
 def read_candidates(tree: Path, mutants: list[store.Mutant]) -> list[Candidate]:
     """Return the tests of the last measurement."""
     costs = json.loads((tree / ".make/costs.json").read_text(encoding="utf-8"))
-    found = {name: Candidate(name, max(core_s, 0.002)) for name, (core_s, *_) in costs.items()}
+    costs = {name: cost for name, cost in costs.items() if (store.ROOT / name.partition("::")[0]).exists()}
+    found = {
+        name: Candidate(name, max(core_s - made * _PIPELINE_CORE_S, 0.003)) for name, (core_s, made, _) in costs.items()
+    }
     numbers: dict[str, int] = defaultdict(lambda: len(numbers))
     for name, (_, _, asked) in costs.items():
         found[name].pipelines = sum(1 << numbers[pipeline] for pipeline in asked)

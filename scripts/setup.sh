@@ -150,7 +150,7 @@ make_venv() {
 # pip_install WORD…: what pip says, warnings included, is shown only where it fails.
 pip_install() {
     # shellcheck disable=SC2086 # a command of some words
-    $pip install -q --disable-pip-version-check "$@" >"$venv/pip.log" 2>&1 || { cat "$venv/pip.log" >&2 && return 1; }
+    $pip install -q --no-compile --disable-pip-version-check "$@" >"$venv/pip.log" 2>&1 || { cat "$venv/pip.log" >&2 && return 1; }
 }
 
 # What pyproject.toml asks for, but not what draws charts, which takes longer than all others; without a build: the
@@ -162,7 +162,7 @@ with open("pyproject.toml", "rb") as file:
     project = tomllib.load(file)["project"]
 names = [*project["dependencies"], *project["optional-dependencies"]["bench"]]
 print(*(name for name in names if not name.startswith(("altair", "vl-convert"))), sep="\n")' >"$venv/bench.txt"
-    pip_install --no-compile -c constraints.txt -r "$venv/bench.txt" || return 1
+    pip_install -c constraints.txt -r "$venv/bench.txt" || return 1
     "$venv_python" -c '
 import os, sysconfig
 with open(os.path.join(sysconfig.get_path("purelib"), "_editable_impl_gridwise_py.pth"), "w") as file:
