@@ -61,6 +61,7 @@ def test_an_adapter_is_of_its_own_engine(dawn):
         gw.request_device(dawn.adapter, engine="wgpu")
 
 
+@pytest.mark.full  # SwiftShader compiles for 8 s
 def test_both_engines_compute_in_one_process(wgpu_device, dawn):
     for one in (dawn, wgpu_device):
         x = gw.asarray(X, one)

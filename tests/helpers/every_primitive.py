@@ -165,15 +165,14 @@ def covering(*, of_each: bool = False) -> tuple[Row, ...]:
 
 
 @cache
-def each_value() -> tuple[Row, ...]:
-    """Return few of the configurations of `covering`: each primitive, and each value of each axis in its family."""
-    rows = covering()
-    values = {n: _values(row) for n, row in enumerate(rows)}
-    missing, chosen = set().union(*values.values()), []
-    while missing:
-        best = max(values, key=lambda n: len(values[n] & missing))
-        missing -= values.pop(best)
-        chosen.append(rows[best])
+def each_once() -> tuple[Row, ...]:
+    """Return of the configurations of `covering` one for each primitive, which any device has, with many values."""
+    rows = [row for row in covering() if row["datatype"] != "f64" and "u64" not in row.get("strategy", "")]
+    missing, chosen = set().union(*map(_values, rows)), []
+    for name in dict.fromkeys(row["name"] for row in rows):
+        best = max((row for row in rows if row["name"] == name), key=lambda row: len(_values(row) & missing))
+        missing -= _values(best)
+        chosen.append(best)
     return tuple(chosen)
 
 

@@ -14,7 +14,7 @@ import wgpu
 import gridwise_py as gw
 from gridwise_py.primitives import REGISTRY
 from gridwise_py.runtime.context import context_of
-from helpers.every_primitive import OF_ONE_KERNEL, Call, axes, covering, each_value, is_possible, lengths
+from helpers.every_primitive import OF_ONE_KERNEL, Call, axes, covering, each_once, is_possible, lengths
 from helpers.strategies import (
     AFFINE,
     SMALL,
@@ -41,8 +41,8 @@ def _call(device, name, n):
 
 @pytest.mark.parametrize(
     "rows",
-    [each_value, covering, pytest.param(functools.partial(covering, of_each=True), marks=pytest.mark.slow)],
-    ids=["values", "pairs", "pairs of each"],
+    [each_once, covering, pytest.param(functools.partial(covering, of_each=True), marks=pytest.mark.slow)],
+    ids=["once", "pairs", "pairs of each"],
 )
 def test_configurations_at_every_length(device, name, rows):
     """Datatypes, operators, strategies, subgroups; views, windows, chunks, counts, in place: each, and every two."""
