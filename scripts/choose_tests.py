@@ -1,6 +1,6 @@
 """Chooses the tests of `make test` from those of `make test-full`: what kills most mutants and runs most lines.
 
-Usage: python scripts/choose_tests.py [--tree FOLDER] [--core-s 54] [--pipelines 295]
+Usage: python scripts/choose_tests.py [--tree FOLDER] [--core-s 55] [--pipelines 300]
 
 It needs what `scripts/mutate.py full --killers 3` leaves: the lines and the pipelines of each test and what it costs,
 in .make/ of the tree, and up to three killers of each stored mutant. It writes tests/left_out.json, and says what the
@@ -171,8 +171,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tree", type=Path, default=store.ROOT, help="where scripts/mutate.py measured")
     parser.add_argument("--file", type=Path, default=store.STORED, help="the mutants")
-    parser.add_argument("--core-s", type=float, default=54.0, help="what the tests may cost")
-    parser.add_argument("--pipelines", type=int, default=295, help="how many different ones they may compile")
+    parser.add_argument("--core-s", type=float, default=55.0, help="what the tests may cost")
+    parser.add_argument("--pipelines", type=int, default=300, help="how many different ones they may compile")
     options = parser.parse_args()
     mutants = [mutant for mutant in store.read(options.file) if not mutant.struck]
     candidates = read_candidates(options.tree, mutants)
