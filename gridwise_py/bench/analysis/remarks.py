@@ -158,7 +158,8 @@ def _checks(results: Sequence[Result]) -> list[Remark]:
         if others:
             costs = ", ".join(f"{level} {time_ns / base_ns:.3g}" for level, time_ns in others)
             first = of_case[least]
-            text = f"What checks cost {first.primitive}, n = {first.n:,}: {costs} × the time of {least}."
+            name = " ".join([first.primitive, *(f"{k}={v}" for k, v in first.axes.items() if k != "shader_checks")])
+            text = f"What checks cost {name}, n = {first.n:,}: {costs} × the time of {least}."
             found.append(Remark("checks", text, tuple(result.name_with_n for result in of_case.values())))
     return found
 
