@@ -31,6 +31,7 @@ from gridwise_py.runtime.device import expect_software
 from gridwise_py.runtime.pipelines import PipelineCache
 from gridwise_py.runtime.transfers import usable_cpus
 from helpers import costs, needs
+from helpers.paths import TESTS
 from helpers.renewed import KeptPipelines, renewed
 
 # Seeded, as all random inputs are, and without a deadline: the first example compiles shaders. Where slow tests are
@@ -108,7 +109,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 #: What scripts/choose_tests.py left to `make test-full`: by file and function, the sets of parameters that `make test`
 #: runs yet. What is not named here, as a new test, is run by both.
-LEFT_OUT: dict[str, dict[str, list[str]]] = json.loads((Path(__file__).parent / "left_out.json").read_text("utf-8"))
+LEFT_OUT: dict[str, dict[str, list[str]]] = json.loads((TESTS / "left_out.json").read_text("utf-8"))
 
 
 def _is_left_out(item: pytest.Item) -> bool:

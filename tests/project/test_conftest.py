@@ -1,6 +1,7 @@
 """What conftest.py promises: no skip goes unseen where a GPU is required, and no logged error goes unseen."""
 
 import itertools
+import json
 import re
 
 import pytest
@@ -239,3 +240,15 @@ def test_a_test_during_which_wgpu_logs_an_error_fails(run, wgpu_errors, level, w
     wgpu_errors.clear()  # this test is one of those during which it logs
     assert outcomes == want
     assert ("wgpu logged 1 errors" in output) == ("errors" in want)
+
+
+def test_what_is_left_out_of_make_test_is_marked_and_a_new_test_is_not(run, pytester):
+    left = json.loads((TESTS / "left_out.json").read_text(encoding="utf-8"))
+    file, name = next((file, name) for file, of in left.items() for name, kept in of.items() if not kept)
+    pytester.makepyfile(
+        **{f"tests/{file.removesuffix('.py')}": f"def {name}():\n    pass\n\ndef test_new():\n    pass"}
+    )
+    _, output = run("", "--import-mode=importlib", "-m", "full", "tests")
+    assert re.findall(r"^PASSED (.*)$", output, re.MULTILINE) == [f"tests/{file}::{name}"]
+    _, output = run("", "--import-mode=importlib", "-m", "not full", "tests")
+    assert re.findall(r"^PASSED (.*)$", output, re.MULTILINE) == [f"tests/{file}::test_new"]

@@ -1,5 +1,6 @@
 """What tries mutants tells those that tests notice from those that they do not."""
 
+import importlib
 import json
 import subprocess
 import sys
@@ -110,3 +111,19 @@ def test_a_sample_is_of_code_that_still_reads(monkeypatch, group):
         assert not mutant.old.splitlines()[-1].lstrip().startswith(("//", "#"))
         if mutant.place.endswith(".py"):
             compile(changed, mutant.place, "exec")
+
+
+def test_the_choice_takes_what_kills_most_for_its_cost_within_its_bounds(monkeypatch):
+    monkeypatch.syspath_prepend(SCRIPTS)
+    choose_tests = importlib.import_module("choose_tests")
+
+    def test(name, core_s, **bits):
+        return choose_tests.Candidate(f"tests/{name}", core_s, **bits)
+
+    killer, dear = test("a.py::killer", 1.0, kills=0b11, pipelines=0b1), test("a.py::dear", 50.0, kills=0b111)
+    shares = test("a.py::same[1]", 0.1, pipelines=0b1, lines=0b1111)
+    alone = test("b.py::same[2]", 0.1, pipelines=0b110, lines=0b1111)
+    chosen = choose_tests.choose([dear, alone, shares, killer], core_s=2.0, pipelines=2)
+    assert [one.name.partition("::")[2] for one in chosen.tests] == ["killer", "same[1]"]
+    assert chosen.killed == 0b11
+    assert choose_tests.left_out([dear, alone, shares, killer], chosen) == {"a.py": {"dear": []}, "b.py": {"same": []}}
