@@ -63,7 +63,7 @@ def total(device, n, groups, rng):
 
     def kernel(source, target, workgroups):
         text = SUM.replace("INPUT", source).replace("OUTPUT", target)
-        return gw.Kernel(device, text, {source: "read", target: "read_write"}, workgroups)
+        return gw.Kernel(device, text, {source: "read", target: "write"}, workgroups)
 
     return gw.Benchmark(
         run={"partial sums": kernel("x", "partial", groups), "total": kernel("partial", "result", 1)},
@@ -82,7 +82,7 @@ class matmul:  # the name of the benchmark
 
     def __init__(self, device, n, tile, rng):
         groups = (n // tile, n // tile)
-        bindings = {"a": "read", "b": "read", "c": "read_write", "size": "uniform"}
+        bindings = {"a": "read", "b": "read", "c": "write", "size": "uniform"}
         self.run = gw.Kernel(device, MATMUL, bindings, groups, label="matmul", constants={"TILE": tile})
         a, b = (rng.random((n, n), dtype=np.float32) for _ in range(2))
         self.inputs = {"a": a, "b": b, "c": np.zeros((n, n), np.float32), "size": n}

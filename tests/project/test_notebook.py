@@ -34,7 +34,7 @@ CELLS = {
     @compute @workgroup_size(256) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
       if (id.x < arrayLength(&x)) { y[id.x] = alpha * x[id.x] + 1.0; }
     }''',
-    bindings={"x": "read", "y": "read_write", "alpha": "uniform"},
+    bindings={"x": "read", "y": "write", "alpha": "uniform"},
     workgroups=lambda n: -(-n["x"] // 256),
     label="saxpy",
 )
