@@ -68,9 +68,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """On two cores none: lavapipe has threads of its own, and a worker more collects and compiles all once more."""
-    workers = usable_cpus() // 2
-    return min(workers, 8) if workers > 1 else 0
+    """On two cores none for `make test`: a worker more collects and compiles all once more, for few tests."""
+    is_short = "not full" in config.option.markexpr and usable_cpus() < 4
+    return 0 if is_short else min(max(usable_cpus() // 2, 2), 8)
 
 
 # ---- marks that follow from what a test is ----

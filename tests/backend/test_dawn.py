@@ -35,6 +35,7 @@ def wgpu_device(device):
     return device if engine_description(device).name == "wgpu" else gw.request_device(engine="wgpu")
 
 
+@pytest.mark.gpu
 def test_without_the_package_the_engine_says_what_to_install(monkeypatch):
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "wgpudawn" else find(name))

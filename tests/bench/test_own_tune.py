@@ -198,6 +198,7 @@ def test_a_variant_that_fails_later_does_not_take_the_place_of_the_best(sweeps_o
     assert _standing(points[0]) == {("1",): "best", ("2",): "left out", ("4",): "failed"}
 
 
+@pytest.mark.gpu
 def test_after_a_lost_device_the_others_go_on_with_a_new_one(sweeps_of):
     made, used = [], []
 

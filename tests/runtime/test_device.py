@@ -51,6 +51,7 @@ def fakes(monkeypatch):
     return device_module._adapters(include_opengl=False)
 
 
+@pytest.mark.gpu  # which engine runs is asked of a device
 @pytest.mark.needs("wgpu")
 def test_discrete_before_integrated_before_cpu(fakes):
     listed = gw.list_adapters()
@@ -60,12 +61,14 @@ def test_discrete_before_integrated_before_cpu(fakes):
     assert listed[0].features == ("subgroup", "timestamp-query")
 
 
+@pytest.mark.gpu  # which engine runs is asked of a device
 @pytest.mark.needs("wgpu")
 def test_opengl_is_hidden_unless_asked_for(fakes):
     assert all(a.backend != "OpenGL" for a in gw.list_adapters())
     assert [a.name for a in gw.list_adapters(include_opengl=True)][:3] == ["GeForce", "H200", "H200"]
 
 
+@pytest.mark.gpu  # which engine runs is asked of a device
 @pytest.mark.needs("wgpu")
 def test_choosing(fakes):
     for wanted, index in (
@@ -81,6 +84,7 @@ def test_choosing(fakes):
         assert "GeForce (" not in message, "OpenGL is not listed"
 
 
+@pytest.mark.gpu  # which engine runs is asked of a device
 @pytest.mark.needs("wgpu")
 def test_no_adapter_at_all_says_what_to_install(monkeypatch):
     monkeypatch.setattr(wgpu.gpu, "enumerate_adapters_sync", list, raising=False)
