@@ -184,7 +184,9 @@ def test_times_are_in_the_tables(notebook):
         assert re.fullmatch(TIME, rows[name][1])
         assert re.fullmatch(r"±[<\d.]+ %", rows[name][2])
     shown = _shown(notebook, "measurement")["text/plain"]
-    assert re.match(rf"Measurement\(.*: GPU span {TIME} ±.* %, shader_checks=bounds; not checked(; other work .*)?\)", shown)
+    assert re.match(
+        rf"Measurement\(.*: GPU span {TIME} ±.* %, shader_checks=bounds; not checked(; other work .*)?\)", shown
+    )
     rows = {row[0]: row for row in _table(notebook, "benchmark").rows}
     for name in ("GPU span", "CPU wall"):
         assert re.fullmatch(TIME, rows[name][1])
