@@ -8,10 +8,11 @@ SETUP := PYTHON="$(PYTHON)" sh scripts/setup.sh
 # Tests that find no adapter fail. Half as many workers as cores (tests/conftest.py): lavapipe itself has a thread per core.
 # A file runs in one worker: all would compile the same kernels otherwise.
 PYTEST := GRIDWISE_REQUIRE_GPU=1 $(BIN)/python -m pytest -n auto --dist loadfile
-SUITE := -m "not slow and not tint and not browser"
+MARKS_OF_SUITE := not slow and not tint and not browser
+SUITE := -m "$(MARKS_OF_SUITE)"
 # What a commit needs (tests/left_out.json names the others), and what `make test-full` has beyond it.
-QUICK := -m "not full and not slow and not tint and not browser"
-REST := -m "full and not slow and not tint and not browser"
+QUICK := -m "not full and $(MARKS_OF_SUITE)"
+REST := -m "full and $(MARKS_OF_SUITE)"
 # These tests need Chromium, which set-up does not install.
 ALL = $(if $(shell command -v chromium 2>/dev/null),,-m "not tint and not browser")
 

@@ -1,6 +1,7 @@
 """Tries the stored mutants (scripts/mutants.json): whether a test notices each of them. A plugin of pytest, too.
 
-Usage: python scripts/mutate.py NAME [--tree FOLDER] [--group GROUP] [--killed NAME] [--again] [--cpu-s 30]
+Usage: python scripts/mutate.py NAME [--tree FOLDER] [--group GROUP] [--killed NAME] [--killers 3]
+                            [--again] [--cpu-s 30]
        python scripts/mutate.py --table BEFORE AFTER
        python scripts/mutate.py NAME --sample 50 --seed 3 --file other.json   (other mutants, into another file)
 

@@ -73,6 +73,20 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return 0 if is_short else min(max(usable_cpus() // 2, 2), 8)
 
 
+# ---- the tiers ----
+
+#: What scripts/choose_tests.py left to `make test-full`: by file and function, the sets of parameters that `make test`
+#: runs yet. What is not named here, as a new test, is run by both.
+LEFT_OUT: dict[str, dict[str, list[str]]] = json.loads((TESTS / "left_out.json").read_text("utf-8"))
+
+
+def _is_left_out(item: pytest.Item) -> bool:
+    file, _, name = item.nodeid.removeprefix("tests/").partition("::")
+    function, _, parameters = name.partition("[")
+    kept = LEFT_OUT.get(file, {}).get(function)
+    return kept is not None and parameters.removesuffix("]") not in kept
+
+
 # ---- marks that follow from what a test is ----
 
 DEVICE_FIXTURES = {"device", "fresh_device", "renewed_device"}
@@ -103,20 +117,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             chosen.add(best)
         for item in set(group) - chosen:
             item.add_marker("slow")
-
-
-# ---- the tiers ----
-
-#: What scripts/choose_tests.py left to `make test-full`: by file and function, the sets of parameters that `make test`
-#: runs yet. What is not named here, as a new test, is run by both.
-LEFT_OUT: dict[str, dict[str, list[str]]] = json.loads((TESTS / "left_out.json").read_text("utf-8"))
-
-
-def _is_left_out(item: pytest.Item) -> bool:
-    file, _, name = item.nodeid.removeprefix("tests/").partition("::")
-    function, _, parameters = name.partition("[")
-    kept = LEFT_OUT.get(file, {}).get(function)
-    return kept is not None and parameters.removesuffix("]") not in kept
 
 
 def _values(item: pytest.Item, strength: int) -> frozenset[tuple[tuple[str, int], ...]]:

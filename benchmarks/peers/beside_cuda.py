@@ -25,6 +25,7 @@ The table has µs, over CUDA's time in brackets. Below it are the marks: geometr
 
 from __future__ import annotations
 
+import re
 import shutil
 import statistics
 import subprocess
@@ -94,6 +95,17 @@ class Data:
     part: Callable[[np.ndarray], np.ndarray] = field(default=lambda y: y)
     agree: Agree = np.array_equal
     moved_bytes: int | None = None
+
+
+def text_of(name: str, suffix: str) -> str:
+    """Return the text of a kernel; that with constant turns is the other one without the parameter."""
+    if name != "fma_constant":
+        return (TEXTS / f"{name}{suffix}").read_text(encoding="utf-8")
+    text = text_of("fma", suffix)
+    if suffix == ".wgsl":
+        return re.sub(r"@group.* turns: u32;", f"const turns = {_CONSTANT_TURNS}u;", text)
+    own = f"{{\n  const unsigned turns = {_CONSTANT_TURNS};\n"
+    return text.replace(" unsigned turns,", "").replace("{\n", own, 1)
 
 
 @cache
@@ -315,7 +327,7 @@ class Cuda(harness.Side):
         except ImportError:
             raise harness.PeerError("cupy is not installed") from None
         self._cupy = cupy
-        kernel = cupy.RawKernel((TEXTS / f"{name}.cu").read_text(encoding="utf-8"), "kernel", options=FLAGS)
+        kernel = cupy.RawKernel(text_of(name, ".cu"), "kernel", options=FLAGS)
         output = cupy.asarray(data.output[1])
         arguments = (*map(cupy.asarray, data.inputs.values()), output, *data.values.values())
         self._launch: Callable[[], Any] | None = partial(kernel, data.grid, data.block, arguments)
@@ -365,7 +377,7 @@ def kernel_case(
     data = (KERNELS | MORE)[name](quick)
     inputs = cache(lambda engine: {key: gw.asarray(x, device_of(engine)) for key, x in data.inputs.items()})
     judge = Judge(data.expected, data.part, data.agree)
-    text = (TEXTS / f"{name}.wgsl").read_text(encoding="utf-8")
+    text = text_of(name, ".wgsl")
 
     def ours(engine: str, level: str) -> harness.Side:
         device = device_of(engine)
