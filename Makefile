@@ -151,8 +151,9 @@ lock:  ## make requirements-ci.lock from constraints.txt
 	@$(SETUP) tools
 	$(BIN)/python scripts/make_lock.py $(BIN)/uv
 
-lint:  ## ruff: faults and layout; import-linter: which way imports run; basedpyright: types (a minute)
+lint:  ## size against budget.toml; ruff: faults and layout; import-linter: which way imports run; basedpyright: types (a minute)
 	@$(SETUP) dev
+	@$(BIN)/python scripts/size.py
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
 	$(BIN)/ruff format --check .
