@@ -6,8 +6,6 @@ import sys
 
 from .extras import check_bench_is_installed
 
-__all__ = ["main"]
-
 _BAD_INPUT = 2  # as in cli/exit_codes.py, which cannot be imported without click
 
 

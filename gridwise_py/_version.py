@@ -1,5 +1,3 @@
 """The version. This file is the only place that has it: the build reads it from here."""
 
-__all__ = ["__version__"]
-
 __version__ = "0.2.0.dev0"

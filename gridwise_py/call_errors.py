@@ -15,8 +15,6 @@ from typing import Any, TypeVar, cast
 
 from .errors import CallError, DatatypeError
 
-__all__ = ["explained", "nearest", "no_argument"]
-
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 

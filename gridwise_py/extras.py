@@ -6,8 +6,6 @@ import importlib
 import importlib.util
 from typing import Any
 
-__all__ = ["bench_is_installed", "check_bench_is_installed", "check_dask_is_installed", "imported"]
-
 # Charts need more packages of the extra. Their modules say so themselves, since tables work without them.
 _PACKAGES = ("click", "rich", "jsonschema", "scipy")
 

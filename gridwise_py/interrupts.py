@@ -8,8 +8,6 @@ import sys
 import threading
 import time
 
-__all__ = ["keep_interrupts"]
-
 _AGAIN_S = 0.01
 
 

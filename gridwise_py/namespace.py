@@ -7,8 +7,6 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import NoReturn, TypeVar
 
-__all__ = ["ATTRIBUTES_INSTEAD", "INSTEAD", "loaded_late", "no_such_name", "with_answers"]
-
 _ClassT = TypeVar("_ClassT")
 
 _UPLOAD = "make it with numpy and upload it: gw.asarray(np.{name}(…, dtype=np.float32))"

@@ -15,38 +15,6 @@ from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 from .errors import ArgumentError
 
-__all__ = [
-    "ENGINES",
-    "SCAN_STRATEGIES",
-    "SHADER_CHECKS",
-    "VARIABLES",
-    "ScanStrategy",
-    "ShaderChecks",
-    "adapter",
-    "cache_dir",
-    "checked_timeout_s",
-    "copy_threads",
-    "dask_cpu",
-    "dump_shaders",
-    "engine",
-    "fleet_dir",
-    "has_wayland",
-    "hold_clock",
-    "launch_blocking",
-    "map_arrays",
-    "scan_strategy",
-    "shader_checks",
-    "strictest",
-    "terminal_columns",
-    "timeout_s",
-    "toggles",
-    "toggles_of",
-    "traceback",
-    "uses_tuning",
-    "variables_of_children",
-    "wayland_display",
-]
-
 #: When the library reads each of its variables; docs/reference/environment.md has the same table.
 VARIABLES: dict[str, str] = {
     "GRIDWISE_ADAPTER": "when a device is requested",

@@ -30,8 +30,6 @@ from .runtime.context import context_of
 from .runtime.observer import step
 from .types.datatype import Datatype
 
-__all__ = ["in_windows", "stream", "takes_windows"]
-
 _USAGE = wgpu.BufferUsage
 _PARTIALS = 1024
 _ALIGNMENT_BYTES = 16

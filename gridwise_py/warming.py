@@ -165,7 +165,7 @@ def _function_run(
     zeros = [np.zeros(shape, dtypes[kind]) for kind in kinds]
     # Without it, the sum of all counts is 0 items.
     options = {"size": n} if name == "repeat" else {}
-    function = next(getattr(module, name) for module in _MODULES if name in module.__all__)
+    function = next(getattr(module, name) for module in _MODULES if hasattr(module, name))
 
     def run() -> object:
         if not counted:

@@ -7,8 +7,6 @@ import warnings
 
 from .errors import GridwiseWarning
 
-__all__ = ["warn"]
-
 #: Where the caller is not: in this package, and in what calls a context manager that is a generator.
 _INSIDE = {__name__.partition(".")[0], "contextlib"}
 

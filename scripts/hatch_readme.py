@@ -12,8 +12,6 @@ from typing import Any
 
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
-__all__ = ["ReadmeHook", "absolute"]
-
 #: A link or picture of Markdown, or an attribute of HTML; the text before the target, and the target.
 _TARGET = re.compile(
     r"""(?P<before>\]\(|\b(?:href|src|srcset)=")"""

@@ -15,8 +15,6 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-__all__ = ["complete", "write"]
-
 NAME = "gridwise-py"
 LICENCE = "Apache-2.0"
 

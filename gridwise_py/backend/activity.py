@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-__all__ = ["IDLE_NS", "Activity"]
-
 #: A GPU without work for this long lowers its clock: an H200 under Vulkan went from 1,980 to 555 MHz in pauses of 2 ms.
 IDLE_NS = 1_000_000
 #: A wait that took longer has waited for the GPU.

@@ -17,8 +17,6 @@ from typing import Any
 from ..warn import warn
 from .fork_guard import inherited
 
-__all__ = ["ClockHold", "hold", "is_held", "is_nvidia"]
-
 _NVIDIA = 0x10DE  # PCI vendor
 _NAME_BYTES = 256
 _OUT_OF_MEMORY = 2  # CUDA_ERROR_OUT_OF_MEMORY

@@ -24,31 +24,6 @@ from ..types.capabilities import SubgroupMatrices
 from .native_functions import NativeFunctions, PendingErrors
 from .waits import new_note, storing
 
-__all__ = [
-    "HAS_MAPPED_MEMORY",
-    "HAS_TICKS",
-    "LANGUAGE",
-    "LOGGER",
-    "NAME",
-    "PACKAGE",
-    "adapters",
-    "blocking_wait",
-    "check_lives",
-    "checks_of_all",
-    "create_module",
-    "features_of",
-    "map_idle",
-    "native_functions",
-    "polled",
-    "prepare",
-    "request_device",
-    "subgroup_matrices",
-    "switches",
-    "tick_period_ns",
-    "version",
-    "write_timestamp",
-]
-
 NAME = "dawn"
 PACKAGE = "wgpudawn"
 LANGUAGE = "tint"

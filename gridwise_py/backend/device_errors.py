@@ -14,18 +14,6 @@ from ..errors import BufferUsageError, DeviceError, DeviceLostError, DeviceMemor
 from .device_state import state_of
 from .engine import Engine
 
-__all__ = [
-    "check_not_lost",
-    "device_error",
-    "device_errors",
-    "is_lost",
-    "is_trouble",
-    "lacks_memory",
-    "lost_error",
-    "watch_engine",
-    "watch_errors",
-]
-
 # wgpu 0.32 raises a GPUValidationError for each of them; only the text tells.
 _LOST = ("device is lost", "device lost", "] is lost")  # the last by Dawn
 _NO_MEMORY = ("not enough memory", "out of memory")

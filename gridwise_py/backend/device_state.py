@@ -24,18 +24,6 @@ from .engine import Engine, engine_of
 from .fork_guard import inherited
 from .waits import Wait
 
-__all__ = [
-    "DeviceEnd",
-    "DeviceState",
-    "Mapped",
-    "Recorder",
-    "before_queue_use",
-    "check_queue_use",
-    "queue_uses",
-    "state_of",
-    "submit_pending",
-]
-
 _ATTRIBUTE = "_gridwise"
 _SUBMISSIONS_KEPT = 8
 _LOOK_AGAIN_S = 0.0002

@@ -18,8 +18,6 @@ from ..types.capabilities import SubgroupMatrices
 from . import dawn, wgpu_native
 from .native_functions import NativeFunctions
 
-__all__ = ["ENGINES", "Engine", "engine_named", "engine_of"]
-
 
 class Engine(Protocol):
     """A module for one engine. All names are this library's: of features those of wgpu.

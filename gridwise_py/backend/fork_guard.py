@@ -9,8 +9,6 @@ import sys
 
 from ..errors import ForkError
 
-__all__ = ["check_process", "inherited", "note_gpu_use", "release_nothing"]
-
 # Those of the engines: wgpu, and Dawn.
 _BACKENDS = ("wgpu.backends.wgpu_native", "wgpudawn.backends.dawn")
 _used = False  # this library has looked for adapters, or has seen a device, in this process

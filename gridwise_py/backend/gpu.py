@@ -7,8 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-__all__ = ["EnergySensor", "Gpu", "Observe", "pci_address"]
-
 #: Returns what a driver says now.
 Observe: TypeAlias = Callable[[], dict[str, Any]]
 

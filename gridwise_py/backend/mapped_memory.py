@@ -31,19 +31,6 @@ from .timeout import timed_out, timeout_s
 from .waits import LOOK_AGAIN_S, new_note, storing
 from .wgpu_native import native_functions
 
-__all__ = [
-    "FEATURE",
-    "MAP_ALIGNMENT_BYTES",
-    "MAP_USAGE",
-    "Mapping",
-    "Mode",
-    "flush",
-    "mappable",
-    "shares_memory",
-    "staging_mapping",
-    "take_large_pages",
-]
-
 #: What a device needs so that a buffer can be mapped and bound.
 FEATURE = "mappable-primary-buffers"
 #: The usage that such a buffer needs.

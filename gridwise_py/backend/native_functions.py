@@ -8,8 +8,6 @@ from typing import Any, Protocol
 
 import wgpu
 
-__all__ = ["MARKER", "Errors", "NativeFunctions", "PendingErrors", "SlotErrors"]
-
 MARKER = "gridwise"
 
 

@@ -8,8 +8,6 @@ import mmap
 import sys
 from collections.abc import Callable
 
-__all__ = ["advise_pages"]
-
 
 @functools.lru_cache(maxsize=1)
 def _madvise() -> Callable[[int, int, int], int] | None:

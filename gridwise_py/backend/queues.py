@@ -28,30 +28,6 @@ from .mapped_memory import Mode, staging_mapping
 from .timeout import timed_out, timeout_s
 from .waits import Wait, begin_in_thread
 
-__all__ = [
-    "DESTRUCTIONS",
-    "EncoderFate",
-    "create_shader_module",
-    "destroyed_flag",
-    "device_of",
-    "encoder_fate",
-    "guard_order",
-    "guard_queue",
-    "map_buffer",
-    "memory_of_mapped",
-    "note_work",
-    "queue_is_idle",
-    "submit",
-    "submit_by",
-    "submit_counted",
-    "submit_is_wgpus",
-    "tick_period_ns",
-    "wait_idle",
-    "wait_in_turn",
-    "wait_method",
-    "write_timestamp",
-]
-
 #: For this long a wait polls, as long as a short kernel runs; only then it is left to a helper, whose end costs some
 #: 30 µs more. Between its polls it lets others have the CPU: a software adapter's kernels need it.
 _POLLING_NS = 1_000_000

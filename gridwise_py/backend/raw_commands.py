@@ -28,18 +28,6 @@ from .native_functions import MARKER, Errors, NativeFunctions
 #: Among steps, in the form that they have in `RawCommands`: the pass ends.
 _NEW_PASS: tuple[tuple[Any, Any, int, int, int], int] = ((None, None, 0, 0, 0), 1)
 
-__all__ = [
-    "RawCommands",
-    "RawDispatch",
-    "RawTransfer",
-    "check_open",
-    "encode_together",
-    "prepared_submission",
-    "raw_commands",
-    "record_together",
-    "reordered",
-]
-
 
 class RawDispatch(NamedTuple):
     """A dispatch on wgpu-py's objects."""

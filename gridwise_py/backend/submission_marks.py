@@ -11,8 +11,6 @@ from .device_errors import device_errors
 from .device_state import state_of
 from .queues import EncoderFate, encoder_fate, map_buffer, submit
 
-__all__ = ["Mark", "look", "mark_of", "read_words"]
-
 
 class Mark:
     """A word in GPU memory that becomes 1 when an encoder is submitted. `mark_of` returns it."""

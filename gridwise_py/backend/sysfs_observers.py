@@ -21,8 +21,6 @@ from typing import Any, Literal
 
 from .gpu import EnergySensor, Gpu, pci_address
 
-__all__ = ["sysfs_gpus"]
-
 _ROOT = Path("/sys/class/drm")
 _AMD, _INTEL = 0x1002, 0x8086  # PCI vendors
 

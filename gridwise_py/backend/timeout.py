@@ -8,8 +8,6 @@ from .. import settings
 from ..errors import DeviceTimeoutError
 from .device_state import state_of
 
-__all__ = ["set_timeout_s", "timed_out", "timeout_s"]
-
 
 def timeout_s(device: Any) -> float | None:
     """Return the limit of waits for a device: the one given when it was made, else that of the environment."""

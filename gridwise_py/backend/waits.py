@@ -22,8 +22,6 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, TypeVar
 
-__all__ = ["LOOK_AGAIN_S", "Wait", "begin_in_thread", "in_thread", "new_note", "storing"]
-
 R = TypeVar("R")
 
 #: How often a thread that waits looks around: for signals, where the system does not wake it (Windows), for a device

@@ -27,31 +27,6 @@ from ..types.capabilities import SubgroupMatrices
 from .internals import made_of_internals
 from .native_functions import NativeFunctions, SlotErrors
 
-__all__ = [
-    "HAS_MAPPED_MEMORY",
-    "HAS_TICKS",
-    "LANGUAGE",
-    "LOGGER",
-    "NAME",
-    "adapters",
-    "blocking_wait",
-    "check_lives",
-    "checks_of_all",
-    "create_module",
-    "features_of",
-    "map_idle",
-    "native_functions",
-    "parse_types_alone",
-    "polled",
-    "prepare",
-    "request_device",
-    "subgroup_matrices",
-    "switches",
-    "tick_period_ns",
-    "version",
-    "write_timestamp",
-]
-
 NAME = "wgpu"
 LANGUAGE = "naga"
 LOGGER = "wgpu"

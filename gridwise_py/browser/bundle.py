@@ -80,8 +80,6 @@ from .classes import CLASSES, MOST_BUFFER_BYTES, device_classes, own_class
 from .data import Recipe, recipe_for
 from .own import own_case
 
-__all__ = ["SCHEMA", "SCHEMA_VERSION", "bundle_of"]
-
 SCHEMA = "gridwise.browser.bundle"
 SCHEMA_VERSION = 1
 

@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 
 from .. import Capabilities, LookbackVerdict
 
-__all__ = ["CLASSES", "MOST_BUFFER_BYTES", "DeviceClass", "device_classes", "own_class"]
-
 #: The properties that plans depend on, and the values of each, ascending.
 CLASSES: Mapping[str, tuple[Any, ...]] = {
     "subgroups": (0, 4, 8, 16, 32, 64, 128),

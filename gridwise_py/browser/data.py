@@ -31,8 +31,6 @@ from ..bench.cases.distributions import UNIFORM
 from ..bench.cases.scattered_ranges import RANGE_DATA
 from ..errors import ArgumentError
 
-__all__ = ["STEPS", "Recipe", "recipe_for"]
-
 _Words: TypeAlias = NDArray[np.uint32]
 #: A name, and the numbers that it takes.
 Step: TypeAlias = tuple[str | int, ...]

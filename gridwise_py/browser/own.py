@@ -24,8 +24,6 @@ from ..errors import ArgumentError, GridwiseError, LimitError
 from ..internals import BufferSpec
 from ..internals import PlannedKernel as PlanKernel
 
-__all__ = ["MOST_OWN_BYTES", "own_case"]
-
 #: Of the arguments and results of all cases in a page, which has them as they are.
 MOST_OWN_BYTES = 64 << 20
 

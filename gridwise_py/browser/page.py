@@ -16,8 +16,6 @@ from typing import Any
 from .. import __version__
 from ..display.own_page import content_policy, inline_text
 
-__all__ = ["PAGE_FOLDER", "page_html"]
-
 PAGE_FOLDER = Path(__file__).resolve().parent / "page"
 #: In the order in which they run.
 _SCRIPTS = (

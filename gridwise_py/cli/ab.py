@@ -37,8 +37,6 @@ from .output import (
     write_tables,
 )
 
-__all__ = ["ab"]
-
 _DEFAULT_AXES = {"n": "2^16,2^20,2^24", "datatype": "u32"}
 #: In a pipe each pair of processes has a line when it is done; those of a long suite take longer than this.
 _STEP_EVERY_S = 60.0

@@ -12,8 +12,6 @@ from .exit_codes import UNDECIDED
 from .options import Share
 from .output import note
 
-__all__ = ["ambiguous_options", "exit_if_ambiguous"]
-
 
 def ambiguous_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add ``--max-ambiguous`` and ``--fail-ambiguous``."""

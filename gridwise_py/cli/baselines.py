@@ -9,8 +9,6 @@ from typing import Any
 
 import click
 
-__all__ = ["baseline_folder_option", "find_baseline", "new_baseline"]
-
 _FOLDER = Path(".gridwise", "baselines")
 _NAME = re.compile(r"\w[\w.-]*")
 

@@ -39,8 +39,6 @@ from .output import (
     write_tables,
 )
 
-__all__ = ["bench", "benchmarks_of_files", "what_to_run"]
-
 _PROTOCOL_OPTIONS = {"trials": "batch_trials", "warmup_s": "warmup_s", "sampling_s": "timeout_s", "seed": "seed"}
 _LEAST_S = 1e-6
 

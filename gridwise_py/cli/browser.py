@@ -13,8 +13,6 @@ from .exit_codes import BAD_INPUT
 from .options import AxisText, PrimitiveName, RawArguments, files_are_named
 from .output import LINE_EVERY_S, check_output, note, showing_progress, write_whole
 
-__all__ = ["browser"]
-
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 

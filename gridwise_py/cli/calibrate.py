@@ -12,8 +12,6 @@ import click
 from .options import adapter_option, format_option
 from .output import showing_progress, table_console
 
-__all__ = ["calibrate"]
-
 _FLOORS = {
     "empty_pass": ("a pass with one workgroup that does nothing", "GPU"),
     "dispatch_in_long_pass": ("a dispatch in a pass of many", "GPU"),

@@ -16,9 +16,6 @@ from .exit_codes import NOT_COMPARABLE, REGRESSION, WRONG_RESULT
 from .options import Share, table_options
 from .output import PATIENCE_S, check_output, check_tables, showing_progress, stdout_of, write_tables, write_whole
 
-__all__ = ["compare"]
-
-
 _PIPE_WIDTH = 140
 _PATH = click.Path(path_type=Path)
 

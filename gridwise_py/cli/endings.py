@@ -21,8 +21,6 @@ from ..interrupts import keep_interrupts
 from .exit_codes import BAD_INPUT, INTERRUPTED, NO_ADAPTER, NO_READER, TERMINATED
 from .output import note
 
-__all__ = ["Commands", "Terminated"]
-
 _MOST_CHARACTERS = 500
 _OF_OUTPUT = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF, errno.EAGAIN)
 

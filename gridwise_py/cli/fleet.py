@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from ..fleet.model import Fleet
     from ..fleet.run import DeviceState
 
-__all__ = ["fleet"]
-
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _THERE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _PIPE_WIDTH = 140

@@ -10,8 +10,6 @@ from .baselines import baseline_folder_option, new_baseline
 from .options import tool_options
 from .output import check_output, note, write_whole
 
-__all__ = ["import_files"]
-
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 

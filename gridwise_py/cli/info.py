@@ -10,8 +10,6 @@ import click
 from .options import adapter_option, format_option
 from .output import table_console
 
-__all__ = ["info"]
-
 
 @click.command(short_help="List the adapters, and the capabilities of the chosen one.")
 @adapter_option

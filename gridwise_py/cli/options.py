@@ -12,25 +12,6 @@ import click
 from .. import settings
 from ..call_errors import nearest
 
-__all__ = [
-    "AxisList",
-    "AxisText",
-    "AxisValues",
-    "Count",
-    "Duration",
-    "JsonFile",
-    "PrimitiveName",
-    "RawArguments",
-    "Seconds",
-    "Share",
-    "adapter_option",
-    "files_are_named",
-    "format_option",
-    "is_file_name",
-    "table_options",
-    "tool_options",
-]
-
 
 class AxisValues(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]  # older releases of click have none
     """The values of one axis, as ``-a NAME=VALUES`` takes them."""

@@ -23,23 +23,6 @@ PATIENCE_S = 2.0
 #: The time between two lines of a command that measures, in a pipe.
 LINE_EVERY_S = 10.0
 
-__all__ = [
-    "LINE_EVERY_S",
-    "PATIENCE_S",
-    "cannot_write",
-    "check_new",
-    "check_output",
-    "check_tables",
-    "keep_others_from",
-    "note",
-    "showing_progress",
-    "stdout_of",
-    "table_console",
-    "write_document",
-    "write_tables",
-    "write_whole",
-]
-
 
 def note(text: str) -> None:
     """Print a message on stderr, cleaned: it may contain text from files."""

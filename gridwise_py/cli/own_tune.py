@@ -26,8 +26,6 @@ from .output import (
     write_tables,
 )
 
-__all__ = ["tune_files"]
-
 _ROUNDS = 9
 
 

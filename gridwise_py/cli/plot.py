@@ -9,8 +9,6 @@ import click
 
 from .output import PATIENCE_S, check_output, note, showing_progress
 
-__all__ = ["plot"]
-
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 

@@ -27,8 +27,6 @@ from ..bench.sweep.suite import Job
 from ..display.quantities import format_count
 from .output import LINE_EVERY_S, note
 
-__all__ = ["BenchProgress", "TurnsProgress", "format_duration"]
-
 _REFRESHES_PER_S = 4
 _LINES_SHOWN = 6
 _BAR_WIDTH = 30

@@ -10,8 +10,6 @@ import click
 from .exit_codes import BAD_INPUT
 from .output import PATIENCE_S, check_output, note, showing_progress, write_whole
 
-__all__ = ["report"]
-
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 

@@ -20,8 +20,6 @@ from .output import (
     write_document,
 )
 
-__all__ = ["reproduce"]
-
 
 @click.command(short_help="Try claims about GPU timing on this machine.")
 @click.argument("names", nargs=-1, metavar="[NAME]...")

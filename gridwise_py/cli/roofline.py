@@ -11,8 +11,6 @@ import click
 from .options import format_option
 from .output import check_output, note, table_console
 
-__all__ = ["roofline"]
-
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import click
 
-__all__ = ["schema"]
-
 
 @click.command(short_help="Print the JSON Schema of a kind of file.")
 @click.argument("kind", type=click.Choice(["bench", "browser", "fleet"]))

@@ -8,8 +8,6 @@ import click
 
 from .output import check_new, check_output, note
 
-__all__ = ["trace"]
-
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 

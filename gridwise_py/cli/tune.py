@@ -25,9 +25,6 @@ from .options import (
 )
 from .output import check_new, check_output, showing_progress, table_console, write_document
 
-__all__ = ["tune"]
-
-
 #: Options that are for one of both: the kernels of the library, a user's files.
 _OF_LIBRARY = {
     "kernels": "--kernels", "max_n": "--max-n", "budget": "--budget", "check": "--check", "show": "--show",

@@ -9,8 +9,6 @@ from ..errors import ArgumentError
 from .options import Seconds
 from .output import note
 
-__all__ = ["worker"]
-
 
 @click.command(short_help="Join a Dask cluster with a worker per GPU of this host.")
 @click.argument("address")

@@ -38,38 +38,6 @@ from .shared import host_memory
 from .splitters import Search, sampled
 from .stages import stage
 
-__all__ = [
-    "Candidates",
-    "Chunk",
-    "Columns",
-    "Grouped",
-    "How",
-    "best_of",
-    "carries",
-    "checked_range",
-    "counted",
-    "distinct",
-    "distinct_parts",
-    "first_best",
-    "grouped",
-    "grouped_result",
-    "held",
-    "held_with_indices",
-    "host",
-    "merged",
-    "merged_groups",
-    "offsets",
-    "part",
-    "piece",
-    "reduced",
-    "reduced_parts",
-    "result",
-    "sampled_keys",
-    "scanned",
-    "totalled",
-    "uploaded",
-]
-
 Chunk: TypeAlias = "np.ndarray | Array"
 How = Literal["sum", "min", "max", "count", "mean"]
 

@@ -49,17 +49,6 @@ from .worker import (
     workers_of,
 )  # fmt: skip
 
-__all__ = [
-    "GpuClient",
-    "LocalCluster",
-    "check_address",
-    "chosen_adapters",
-    "connect",
-    "local_cluster",
-    "memory_options",
-    "worker_options",
-]
-
 logger = logging.getLogger("gridwise_py")
 
 Result = TypeVar("Result")

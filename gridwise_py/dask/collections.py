@@ -26,26 +26,6 @@ from .chunks import How
 from .graph import TREE_WIDTH, Graph, Key, blocks
 from .worker import what_gpus_take
 
-__all__ = [
-    "argsort",
-    "cumprod",
-    "cumsum",
-    "groupby",
-    "histogram",
-    "max",
-    "min",
-    "on_gpu",
-    "prod",
-    "reduce",
-    "scan",
-    "sort",
-    "sort_pairs",
-    "sum",
-    "to_host",
-    "top_k",
-    "unique",
-]
-
 #: A sort on one GPU takes fewer keys than this.
 _MOST_SORTED = 1 << 30
 _MOST_GROUPS = 1 << 24

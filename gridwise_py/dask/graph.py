@@ -23,8 +23,6 @@ from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 
 from .worker import RESOURCE, run_on_gpu
 
-__all__ = ["TREE_WIDTH", "Graph", "Key", "blocks"]
-
 Key: TypeAlias = "tuple[Any, ...]"
 #: Chunks whose results one task combines.
 TREE_WIDTH = 16

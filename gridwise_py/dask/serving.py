@@ -17,8 +17,6 @@ from distributed import Nanny, Security
 from ..errors import ClusterError
 from .cluster import check_address, chosen_adapters, memory_options, tagged, worker_options
 
-__all__ = ["Certificates", "serve"]
-
 
 @dataclass(frozen=True)
 class Certificates:

@@ -29,8 +29,6 @@ from uuid import uuid4
 
 import numpy as np
 
-__all__ = ["LEAST_BYTES", "HostMemory", "Place", "are_on_one_host", "host_memory", "opened"]
-
 #: Smaller arrays are ordinary ones: pages are found in microseconds, and a message carries them as fast.
 LEAST_BYTES = 1 << 20
 #: Free memory that a worker keeps, unless its plugin says otherwise.

@@ -26,8 +26,6 @@ from distributed.protocol.serialize import deserialize_bytes, serialize_bytelist
 from .. import Array, asarray, default_device
 from .chunks import Columns, host
 
-__all__ = ["GpuSpill"]
-
 
 @dataclass(frozen=True)
 class Moved:

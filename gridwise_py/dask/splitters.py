@@ -19,8 +19,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Search", "cuts", "narrowed", "ordered", "positions", "rounds", "sampled", "search"]
-
 #: Keys that a round takes of all chunks, for each cut.
 MOST_SAMPLED = 1 << 16
 #: Of each chunk at least so many, or many chunks would take many rounds.

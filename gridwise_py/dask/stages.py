@@ -9,8 +9,6 @@ from collections import deque
 from collections.abc import Generator
 from typing import NamedTuple
 
-__all__ = ["Noted", "noted", "stage"]
-
 #: A sort of 64 chunks notes some 500.
 _MOST = 1 << 14
 

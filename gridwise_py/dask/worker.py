@@ -35,23 +35,6 @@ from .shared import LEAST_BYTES, are_on_one_host, host_memory, opened
 from .spill import GpuSpill
 from .stages import stage
 
-__all__ = [
-    "RESOURCE",
-    "DeviceIdentity",
-    "GpuPlugin",
-    "Versions",
-    "differing_versions",
-    "gpu_tag",
-    "gpu_workers",
-    "identities",
-    "no_gpu_message",
-    "register",
-    "run_on_gpu",
-    "versions",
-    "what_gpus_take",
-    "workers_of",
-]
-
 #: The resource of every worker with a GPU, one of it per GPU. Tasks that need a GPU ask for it.
 RESOURCE = "gridwise"
 #: A worker also has a resource of this form, which no other worker has: it binds a task to one GPU.

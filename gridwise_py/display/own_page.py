@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-__all__ = ["Inline", "content_policy", "inline_text"]
-
 
 class Inline(NamedTuple):
     """The text of a script or a style sheet, and its hash as a policy names it."""

@@ -8,17 +8,6 @@ from __future__ import annotations
 
 import math
 
-__all__ = [
-    "format_count",
-    "format_each",
-    "format_energy",
-    "format_number",
-    "format_percent",
-    "format_time",
-    "format_uncertainty",
-    "relative_uncertainty",
-]
-
 _NOTHING = "–"
 _ENERGY_UNITS = ((1.0, "J"), (1e3, "mJ"), (1e6, "µJ"))
 _TIME_UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))

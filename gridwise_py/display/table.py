@@ -18,8 +18,6 @@ from typing import Any
 
 from .terminal import clean
 
-__all__ = ["COLUMN_GAP", "Cell", "Column", "Row", "Table", "fold", "table_of", "text_width"]
-
 COLUMN_GAP = 2
 
 # No colours: a table uses those of the page, light or dark. By default, notebooks centre tables, align all cells to the

@@ -8,8 +8,6 @@ import io
 import re
 from typing import TextIO
 
-__all__ = ["clean", "clean_lines", "make_tolerant"]
-
 # Escape sequences begin with one of the controls, and XML cannot hold most of them; half a pair of surrogates cannot be
 # written.
 _STEERING = "\x7f-\x9f\ud800-\udfff\ufffe\uffff"

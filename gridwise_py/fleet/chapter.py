@@ -24,8 +24,6 @@ from .files import is_fleet, member_path, parse_fleet
 from .model import Fleet, Group, Member
 from .table import HEADINGS, cells_of, fleet_counts, fleet_remarks, group_text, what_happened
 
-__all__ = ["FleetChapter", "fleet_chapter"]
-
 #: Devices whose files become part of the report.
 _MOST_FILES = 6
 #: A larger group is shown by the range of its devices, not by a mark for each.

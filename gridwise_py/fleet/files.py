@@ -22,8 +22,6 @@ from ..errors import ArgumentError, BadResultsFile
 from .members import failed_member, fleet_of, host_of, merged
 from .model import SCHEMA, Fleet
 
-__all__ = ["is_fleet", "member_path", "names_of", "parse_fleet", "read_fleet"]
-
 _MIB = 1 << 20
 _MOST_RESULTS_BYTES = 32 * _MIB
 _MOST_FLEET_BYTES = 256 * _MIB

@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 
 from .model import Fleet, Group, GroupCase, Member, Status, Verdict
 
-__all__ = ["LEAST_PEERS", "judge"]
-
 #: With fewer devices of a group, one that differs may as well be the only healthy one.
 LEAST_PEERS = 5
 

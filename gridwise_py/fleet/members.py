@@ -17,8 +17,6 @@ from ..bench.results.rounds import by_case
 from ..display.terminal import clean
 from .model import Fleet, FleetCase, Measured, Member, Status
 
-__all__ = ["failed_member", "fleet_of", "host_of", "merged"]
-
 _CaseKey: TypeAlias = tuple[str, str, str, int | None]
 
 _MOST_LETTERS = 200

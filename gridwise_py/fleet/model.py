@@ -20,11 +20,6 @@ from ..storage.json_files import json_text
 from ..storage.records import Record, left_out
 from ..storage.schemas import Limits
 
-__all__ = [
-    "ACCUSED", "SCHEMA", "SCHEMA_VERSION", "Fleet", "FleetCase", "Group", "GroupCase", "Measured", "Member", "Status",
-    "Verdict",
-]  # fmt: skip
-
 SCHEMA: Final = "gridwise.fleet"
 SCHEMA_VERSION: Final = 1
 

@@ -42,8 +42,6 @@ from .judge import judge
 from .members import fleet_of, merged
 from .model import Fleet, Member, Status
 
-__all__ = ["DeviceState", "request_of", "run_fleet"]
-
 _TOPIC = "gridwise-fleet"
 _MIB = 1 << 20
 _MOST_BYTES = 32 * _MIB

@@ -11,11 +11,6 @@ from ..display.terminal import clean
 from .judge import LEAST_PEERS
 from .model import Fleet, Group, Member, Status, Verdict
 
-__all__ = [
-    "HEADINGS", "cells_of", "fleet_counts", "fleet_lines", "fleet_remarks", "group_text", "interval_text", "ratio_text",
-    "what_happened",
-]  # fmt: skip
-
 HEADINGS: tuple[str, ...] = ("device", "verdict", "ratio", "95 %", "slow cases", "because")
 _MOST_LINES = 40
 _WIDEST = {"device": 44, "because": 60}

@@ -31,8 +31,6 @@ from .reductions import reduce
 from .signatures import AddCall, MatMulCall, typed_as
 from .windowed import one_result
 
-__all__ = ["add", "diff", "ediff1d", "matmul"]
-
 _MATRICES = {"a": ("m", "k"), "b": ("k", "n")}
 
 

@@ -51,9 +51,6 @@ from ..types.datatype import (
 from ..types.operators import Max, Min
 from ..types.options import one_of
 
-__all__ = ["add_broadcast", "arange", "digitize", "full", "full_like", "is_broadcast", "ones", "ones_like",
-           "searchsorted", "take", "zeros", "zeros_like"]  # fmt: skip
-
 Shape: TypeAlias = int | Sequence[int]
 TakeMode: TypeAlias = Literal["raise", "wrap", "clip"]
 

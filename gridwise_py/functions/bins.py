@@ -39,18 +39,6 @@ from ..types.operators import Add, BinOpLike
 from ..types.options import integer
 from .arrays import take, zeros
 
-__all__ = [
-    "bincount",
-    "histogram",
-    "histogram2d",
-    "histogram_bin_edges",
-    "of_sums",
-    "reduce_by_index",
-    "scatter_add",
-    "sums_may_wrap",
-    "two_words",
-]
-
 _MOST_LENGTH = (1 << 31) - 1
 _LOW_WORD = 0xFFFFFFFF
 

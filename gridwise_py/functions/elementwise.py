@@ -38,11 +38,6 @@ from .reductions import reduce
 from .selections import nonzero
 from .summaries import narrowed
 
-__all__ = [
-    "abs", "absolute", "ceil", "clip", "cos", "exp", "floor", "isnan", "log", "maximum", "minimum", "popcount", "rint",
-    "round", "sign", "sin", "sqrt", "tanh", "where",
-]  # fmt: skip
-
 _PARAMETERS = """
 
     Parameters

@@ -43,8 +43,6 @@ from .bins import of_sums, sums_may_wrap, two_words
 from .labels import Labels, labels_of, numbered
 from .summaries import minmax
 
-__all__ = ["Groups", "group_by"]
-
 #: A column: an array of numpy or what numpy makes one of, an Array, or an expression of Arrays.
 Column: TypeAlias = HostItems | Array | Expression
 #: What becomes of a result in numpy, given also a function that returns another one by its name.

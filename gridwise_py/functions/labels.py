@@ -9,8 +9,6 @@ import numpy as np
 
 from ..errors import ArgumentError
 
-__all__ = ["Labels", "labels_of", "numbered"]
-
 #: Kinds of numpy dtypes that hold labels: strings, bytes, objects, dates and durations.
 _KINDS = "USTOMm"
 

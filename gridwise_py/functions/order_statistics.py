@@ -38,8 +38,6 @@ from .segments import segmented_sort
 from .signatures import AxisLike
 from .sorts import sort
 
-__all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "ptp", "quantile"]
-
 #: How a quantile lies between items; see `numpy.quantile`.
 QuantileMethod: TypeAlias = Literal[
     "inverted_cdf", "averaged_inverted_cdf", "closest_observation", "interpolated_inverted_cdf", "hazen", "weibull",

@@ -41,11 +41,6 @@ from ..types.operators import Max, Min
 from ..types.options import MOST_U32, integer, one_of
 from .arrays import arange, full, zeros
 
-__all__ = [
-    "copy_ranges", "flip", "lexsort", "put", "roll", "row_places", "rows_sorted", "transpose", "with_last",
-    "with_last_at",
-]  # fmt: skip
-
 _U32 = {"u32": DATATYPES["u32"]}
 _INTEGERS = {name: each for name, each in STORAGE_DATATYPES.items() if each.dtype.kind in "iu"}
 PutMode: TypeAlias = Literal["raise", "wrap", "clip", "drop"]

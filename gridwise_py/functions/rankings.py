@@ -28,8 +28,6 @@ from .arrays import take
 from .orders import with_last, with_last_at
 from .sorts import along_one, argsort, at_least_1d, check_kind, sort
 
-__all__ = ["TopItems", "argpartition", "nth_element", "partition", "selected", "top_k"]
-
 #: What the functions take: an array of numpy or what numpy makes one of, an Array, or an expression of Arrays.
 Rankable: TypeAlias = HostItems | Array | Expression
 

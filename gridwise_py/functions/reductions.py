@@ -44,8 +44,6 @@ from ..warn import warn
 from .signatures import AxisLike, ExtremeCall, ReduceCall, SumCall, typed_as
 from .windowed import one_result
 
-__all__ = ["max", "min", "prod", "reduce", "sum"]
-
 
 @dataclass(frozen=True)
 class Results:

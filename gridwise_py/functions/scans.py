@@ -29,8 +29,6 @@ from .reductions import Results, first_value, take_combined
 from .signatures import CumProdCall, CumSumCall, CumulativeCall, ScanCall, typed_as
 from .windowed import one_result
 
-__all__ = ["cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "scan"]
-
 _INITIAL = {
     "include_initial": "gw.cumulative_sum and gw.cumulative_prod have it", "initial": "gw.scan has it",
 }  # fmt: skip

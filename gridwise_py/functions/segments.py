@@ -35,11 +35,6 @@ from ..types.operators import Add, BinOpLike
 from .arrays import full, take
 from .rankings import TopItems
 
-__all__ = [
-    "ReducedByKey", "SegmentedTopItems", "reduce_by_key", "repeat", "scan_by_key", "segment_ids", "segmented_reduce",
-    "segmented_scan", "segmented_sort", "segmented_sort_pairs", "segmented_top_k",
-]  # fmt: skip
-
 #: What the functions take: an array of numpy or what numpy makes one of, an Array, or an expression of Arrays.
 Segmentable: TypeAlias = HostItems | Array | Expression
 # Kernels work on items of 4 and of 8 bytes.

@@ -38,12 +38,6 @@ from ..types.program import Flat
 from .arrays import arange, ones, take
 from .orders import put
 
-__all__ = [
-    "RunLengths", "UniqueAll", "UniqueCounts", "UniqueInverse", "compress", "count_selected", "delete", "extract",
-    "flatnonzero", "nonzero", "partition_by", "run_length_encode", "unique", "unique_all", "unique_counts",
-    "unique_inverse", "unique_values",
-]  # fmt: skip
-
 #: What the functions take: an array of numpy or what numpy makes one of, an Array, several that act as one, or an
 #: expression of Arrays.
 Selectable: TypeAlias = HostItems | Array | ChunkedArray | Expression

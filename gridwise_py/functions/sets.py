@@ -38,8 +38,6 @@ from .arrays import arange, full
 from .selections import compress, unique
 from .sorts import sort
 
-__all__ = ["MergedPairs", "intersect1d", "isin", "merge", "setdiff1d", "setxor1d", "union1d"]
-
 #: What set functions take.
 SetItems: TypeAlias = HostItems | Array
 

@@ -24,10 +24,6 @@ from ..types.operators import BinOpLike
 
 # Signatures are read in rows.
 # fmt: off
-__all__ = [
-    "AddCall", "ArgSortCall", "AxisLike", "CumProdCall", "CumSumCall", "CumulativeCall", "ExtremeCall", "Initial",
-    "MatMulCall", "ReduceCall", "ScanCall", "SortCall", "SortKind", "SortPairsCall", "SumCall", "Where", "typed_as",
-]
 
 #: What numpy calls ways to sort, all of which are one here.
 SortKind: TypeAlias = Literal["quicksort", "heapsort", "mergesort", "stable"]

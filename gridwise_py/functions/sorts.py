@@ -31,8 +31,6 @@ from .arrays import zeros
 from .orders import row_places, rows_sorted, with_last, with_last_at
 from .signatures import ArgSortCall, SortCall, SortKind, SortPairsCall, typed_as
 
-__all__ = ["along_one", "argsort", "at_least_1d", "check_kind", "sort", "sort_pairs"]
-
 _KINDS = get_args(SortKind)
 
 

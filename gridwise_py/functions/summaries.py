@@ -55,24 +55,6 @@ from .reductions import mask_of, masked_items, reduce, sum
 from .selections import count_selected
 from .signatures import AxisLike, Where
 
-__all__ = [
-    "ArgMinAndMax",
-    "MinAndMax",
-    "all",
-    "any",
-    "argmax",
-    "argmin",
-    "argminmax",
-    "average",
-    "count_nonzero",
-    "find",
-    "find_if",
-    "mean",
-    "minmax",
-    "std",
-    "var",
-]
-
 #: What the functions take: an array of numpy or what numpy makes one of, an Array, or an expression of Arrays.
 Reducible: TypeAlias = HostItems | Array | Expression
 #: And several Arrays that act as one.

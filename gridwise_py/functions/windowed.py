@@ -16,8 +16,6 @@ from ..primitives.function_arguments import Call
 from ..runtime.array import asarray
 from ..streaming import in_windows, takes_windows
 
-__all__ = ["one_result"]
-
 
 def one_result(call: Call, primitive: Primitive, out: np.ndarray | None = None, initial: Any = None) -> Any:
     """Return the result of a primitive with one output: in windows of large numpy arrays, where these give the same.

@@ -14,8 +14,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-__all__ = ["ELEMENT_BYTES", "Accessors", "Chooser", "Range", "Variable", "bindings", "declaration", "quad_type"]
-
 #: Bytes of an element of a binding, by its WGSL type.
 ELEMENT_BYTES = {"u32": 4, "atomic<u32>": 4, "vec2<u32>": 8, "vec4<u32>": 16}
 

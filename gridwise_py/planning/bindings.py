@@ -13,8 +13,6 @@ from .layout import Operand
 from .plan import Access
 from .windows import binding_limit
 
-__all__ = ["BoundChunks", "BoundPart", "PartKey", "apart", "bound_parts", "part_key"]
-
 PartKey = tuple[str, int, int]
 
 

@@ -31,8 +31,6 @@ from .sink import Sink, sink_text
 from .source import Source, SourceText, source_text
 from .windows import binding_limit
 
-__all__ = ["Part", "PlanBuilder"]
-
 #: How a text names what it has to do: of all items that there is room for, or of those that the GPU counted.
 _USED = {
     "n": "params.n", "tiles": "params.tiles", "tiles_per_block": "params.tiles_per_block", "blocks": "params.blocks",

@@ -12,8 +12,6 @@ from typing import TypeVar, cast
 from ..errors import ArgumentError
 from ..types.options import integer
 
-__all__ = ["HEALTHY", "Faults", "faulty"]
-
 ClassT = TypeVar("ClassT", bound=type)
 
 

@@ -5,11 +5,6 @@ A shader file writes ``{{ constants.NAME }}``. Numbers that only one side needs 
 
 from __future__ import annotations
 
-__all__ = [
-    "BINS", "CONTROL_WORDS", "DIGIT_WIDTH_SHIFT", "DIGIT_WORD_SHIFT", "HAS_CARRY", "KERNEL_CONSTANTS",
-    "MORE_FOLLOWS", "RAW_INPUT", "RAW_OUTPUT", "ROUTES_FIRST_BIN", "ROUTES_UNFIXED",
-]  # fmt: skip
-
 #: Bits of ``params.flags``: input or output are accumulators, not items; a carry comes before the first tile; another
 #: window follows.
 RAW_INPUT = 1

@@ -15,8 +15,6 @@ from ..errors import ArgumentError, DatatypeError
 from ..types.datatype import STORAGE_DATATYPES, Datatype
 from ..types.wgsl_text import Declaration, Token, declarations, integer_value
 
-__all__ = ["Extent", "KernelText", "Uniform", "Variable"]
-
 _ACCESS: dict[tuple[str, ...], str] = {
     ("storage",): "read",
     ("storage", "read"): "read",

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-__all__ = ["COUNT", "Layout", "Operand"]
-
 #: The argument, of one u32, that says how many of the items count.
 COUNT = "n"
 

@@ -11,8 +11,6 @@ from ..types.options import integer, one_of
 from .builder import PlanBuilder
 from .faults import HEALTHY, Faults
 
-__all__ = ["SPIN_LIMIT", "STATES", "ChainedState"]
-
 STATES = ("u64", "u32x2")
 #: Unsuccessful polls, unless a caller asks for another number.
 SPIN_LIMIT = 256

@@ -19,11 +19,6 @@ from ..settings import ShaderChecks
 from .layout import COUNT
 from .shaders import sha256
 
-__all__ = [
-    "Binding", "BufferSpec", "Copy", "CountedWork", "Fill", "Kernel", "Plan", "Shader", "Work", "pack_words",
-    "workgroup_grid",
-]  # fmt: skip
-
 Role = Literal["argument", "scratch", "params", "constant"]
 Access = Literal["uniform", "read", "read_write"]
 

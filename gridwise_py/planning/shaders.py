@@ -25,11 +25,6 @@ from .kernel_constants import KERNEL_CONSTANTS
 if TYPE_CHECKING:
     import jinja2
 
-__all__ = [
-    "complete", "compose", "dump", "enabled_features", "load_templates", "numbered", "parameter_fields", "prologue",
-    "refuse_fatal_text", "sha256", "shader_directory", "shader_error", "users_text", "where_in_shader",
-]  # fmt: skip
-
 
 @lru_cache(maxsize=1)
 def shader_directory() -> Path:

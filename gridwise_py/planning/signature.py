@@ -16,8 +16,6 @@ from ..errors import ArgumentError, LengthError
 from ..types.datatype import DATATYPES, Datatype
 from .layout import COUNT
 
-__all__ = ["COUNT_ARGUMENT", "Argument", "Overlap", "Product", "SameAs", "Signature", "UpTo", "ValueRule"]
-
 #: Whether an output may share items with an input: not at all, if both are exactly the same view, or in any way.
 Overlap: TypeAlias = Literal["never", "same view", "any"]
 

@@ -17,8 +17,6 @@ from ..types.wgsl_function import function_texts
 from .layout import Operand
 from .source import SourceText, Writer
 
-__all__ = ["Sink", "sink_text"]
-
 _NOTHING = Program((), (), ())
 
 

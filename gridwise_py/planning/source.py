@@ -21,8 +21,6 @@ from ..types.program import Program, Step
 from ..types.wgsl_function import function_texts
 from .layout import Operand
 
-__all__ = ["Source", "SourceText", "Writer", "source_text"]
-
 _NOTHING = Program((), (), ())
 _LANES = "xyzw"
 

@@ -18,8 +18,6 @@ from .._version import __version__
 from ..storage.cache import cache_folder
 from ..storage.files import write_whole
 
-__all__ = ["TemplateCache"]
-
 _DIGEST_BYTES = 32
 
 

@@ -16,8 +16,6 @@ from ..types.capabilities import Capabilities
 from .layout import Layout, Operand
 from .plan import Plan
 
-__all__ = ["Window", "binding_limit", "bindings_for", "check_bindings", "part_of", "window_of_all", "windows_of"]
-
 # Kernels count items in 32 bits, and add a tile to them.
 _MOST_ITEMS = 1 << 30
 

@@ -20,8 +20,6 @@ from .function_arguments import check_not_counted, kept_primitive
 from .fused_calls import evaluated
 from .take import Take
 
-__all__ = ["converted", "fill", "taken"]
-
 #: What expressions read and give as it is.
 _IN_EXPRESSIONS = frozenset({"u32", "i32", "f32"})
 

@@ -59,8 +59,6 @@ from .fusion import FUSED, Fusion, flat_of
 from .mapped_output import MappedOutput
 from .repeated_calls import WATCHED
 
-__all__ = ["Primitive", "ReferenceParts", "reference_parts"]
-
 _MAX_LAYOUTS = 64
 _MAX_KNOWN_CALLS = 64
 #: The methods that take the arrays of a call.

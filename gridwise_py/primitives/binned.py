@@ -34,17 +34,6 @@ from .fusion import FUSED, Fusion, flat_of
 from .run_length import RunLength
 from .sort import Sort, SortPairs
 
-__all__ = [
-    "Axis",
-    "BinStrategy",
-    "BinnedPrimitive",
-    "CounterShape",
-    "bins_of",
-    "edges_argument",
-    "even_edges",
-    "thresholds",
-]
-
 # For counters and edges. With 8 KiB of workgroup memory 2^28 items of 256 or 2,048 bins take 253 to 261 µs on an H200,
 # with 16 KiB 271 to 325.
 _FEW_WORDS = 2048

@@ -16,8 +16,6 @@ from ..types.capabilities import FEATURES_OF_FLOAT64, Capabilities
 from ..types.datatype import STORAGE_DATATYPES, Datatype, ItemDatatypeLike, as_datatype
 from .engines.items_kernel import ItemsKernel, described
 
-__all__ = ["BroadcastAdd", "broadcast_shapes"]
-
 
 def broadcast_shapes(call: str, a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
     """Return the shape of the result of two arrays, by numpy's rule.

@@ -29,8 +29,6 @@ from .engines.segments import SegmentedPrimitive, heads_of_keys, segmented_prefi
 from .registry import register
 from .scan import KINDS, ScanKind
 
-__all__ = ["ReduceByKey", "ScanByKey"]
-
 
 class ScanByKeyArrays(TypedDict, total=False):
     """The arrays of its calls."""

@@ -8,8 +8,6 @@ from typing import Any, TypedDict, cast
 
 from ..timing.queries import GpuTiming
 
-__all__ = ["Timed", "with_arrays"]
-
 
 class Timed(TypedDict, total=False):
     """Options of calls that submit."""

@@ -19,8 +19,6 @@ from ..timing.queries import TimingSession
 from .base import Primitive
 from .call_signatures import Timed
 
-__all__ = ["InputOutput", "TwoInputs"]
-
 
 class InputOutputArrays(TypedDict, Generic[ItemsT], total=False):
     """The arrays of its calls."""

@@ -13,8 +13,6 @@ from ..types.capabilities import Capabilities
 from ..types.datatype import STORAGE_DATATYPES, Datatype, ItemDatatypeLike, as_datatype
 from .engines.items_kernel import ItemsKernel, described
 
-__all__ = ["Convert"]
-
 
 class Convert(ItemsKernel):
     """Convert items: ``output = input.astype(result_dtype)``; with the same datatype it copies them.

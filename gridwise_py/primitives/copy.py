@@ -10,8 +10,6 @@ from .calls import InputOutput
 from .engines.elementwise import Elementwise, elementwise_arguments
 from .registry import register
 
-__all__ = ["Copy"]
-
 
 @register("copy")
 class Copy(InputOutput, Elementwise):

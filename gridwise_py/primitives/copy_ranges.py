@@ -28,8 +28,6 @@ from .call_signatures import Timed
 from .engines.segments import search_steps
 from .scan import Scan
 
-__all__ = ["CopyRanges"]
-
 _U32 = DATATYPES["u32"]
 _PER_RANGE = SameAs("lengths", "every range needs one")
 # Items of an invocation in a tile: so many loads in flight.

@@ -26,8 +26,6 @@ from ..types.datatype import ITEM_DATATYPES, Datatype, as_datatype
 from ..types.options import integer, one_of
 from .base import Primitive
 
-__all__ = ["Kernel"]
-
 Access: TypeAlias = Literal["read", "read_write", "write", "uniform"]
 _ACCESS: tuple[Access, ...] = get_args(Access)
 # Options of these methods cannot be names of arguments.

@@ -13,8 +13,6 @@ from ..planning.signature import Argument, ValueRule
 from ..planning.windows import Window
 from .engines.items_kernel import ItemsKernel, Words
 
-__all__ = ["Arange", "Fill"]
-
 
 class Fill(ItemsKernel):
     """Set all items to one value.

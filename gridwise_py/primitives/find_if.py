@@ -30,8 +30,6 @@ from .call_signatures import Timed
 from .fusion import Fusion
 from .registry import register
 
-__all__ = ["FindIf"]
-
 
 class FindIfArrays(TypedDict, total=False):
     """The arrays of its calls."""

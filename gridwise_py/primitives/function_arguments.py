@@ -33,13 +33,6 @@ from .base import Primitive
 from .engines.merge_order import MergeOrder
 from .fusion import EXPRESSIONS, flat_of
 
-__all__ = [
-    "REMEDIES", "Call", "HostItems", "argument_array", "argument_datatype", "check_gpu_out", "check_host_out",
-    "check_not_chunked", "check_not_counted", "check_one_dimension", "check_one_length", "delivered", "device_of",
-    "in_datatype", "index_array", "is_weak", "kept_primitive", "numpy_result", "stored_leaves", "weak_items",
-    "without_doubles",
-]  # fmt: skip
-
 PrimitiveT = TypeVar("PrimitiveT", bound=Primitive)
 
 

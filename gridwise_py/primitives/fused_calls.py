@@ -13,8 +13,6 @@ from .function_arguments import device_of, kept_primitive, stored_leaves
 from .fusion import flat_of
 from .map import Map
 
-__all__ = ["evaluated"]
-
 
 def evaluated(
     expression: Expression, device: wgpu.GPUDevice | None, dtype: ItemDatatypeLike | None, size: int | None

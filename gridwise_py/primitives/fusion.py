@@ -17,8 +17,6 @@ from ..types.expression import Expression, Operators
 from ..types.expression_functions import StructExpression
 from ..types.program import Flat, flatten
 
-__all__ = ["EXPRESSIONS", "FUSED", "Fusion", "flat_of", "number_rules"]
-
 #: What one-shot functions take in place of an array.
 EXPRESSIONS = (Expression, StructExpression)
 #: What a primitive takes in place of a datatype.

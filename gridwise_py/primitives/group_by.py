@@ -35,8 +35,6 @@ from .mapped_output import MappedOutput
 from .select import Select
 from .sort import Roles, SortPrimitive
 
-__all__ = ["GroupBy", "SortedItems", "sorted_items"]
-
 #: What the expressions of a call are, until their leaves take its place; no leaf has such a name.
 _ROWS = "output_rows"
 _ORDER = "order"

@@ -20,22 +20,6 @@ from ..types.options import integer
 from ..types.program import Flat, flatten
 from ..types.struct_operators import FIELD_OPERATIONS, First, Last, Moments, each_field, on_items
 
-__all__ = [
-    "AGGREGATES",
-    "Count",
-    "GroupKey",
-    "GroupPass",
-    "GroupSpec",
-    "Store",
-    "count",
-    "group_spec",
-    "is_aggregate_name",
-    "key_expression",
-    "parsed_aggregate",
-    "parts_of",
-    "refuse_wide",
-]
-
 #: The names of aggregates.
 AGGREGATES: tuple[str, ...] = (
     "sum", "prod", "min", "max", "mean", "var", "std", "any", "all", "first", "last", "count", "size",

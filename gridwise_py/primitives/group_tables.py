@@ -12,8 +12,6 @@ from ..types.expression_functions import StructExpression, bitcast, gather, stru
 from ..types.struct_operators import field_operators
 from .group_spec import GroupKey, GroupPass, GroupSpec
 
-__all__ = ["RUNS", "GroupTables", "TableWord", "group_tables", "table_leaf"]
-
 #: The leaf of the number of runs: an odd one has filled the first of the two tables.
 RUNS = "runs"
 #: The number of the marks among the words of a table; those of the rows follow.

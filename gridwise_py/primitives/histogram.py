@@ -28,8 +28,6 @@ from .binned import Axis, BinnedPrimitive, BinStrategy, bins_of, edges_argument
 from .call_signatures import Timed
 from .registry import register
 
-__all__ = ["EvenRange", "Histogram", "Histogram2D"]
-
 _MOST_CHANNELS = 16
 
 

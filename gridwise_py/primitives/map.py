@@ -21,8 +21,6 @@ from .calls import InputOutput
 from .engines.elementwise import Elementwise, elementwise_arguments
 from .registry import register
 
-__all__ = ["Map"]
-
 
 @register("map")
 class Map(InputOutput, Elementwise):

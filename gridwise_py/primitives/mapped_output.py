@@ -17,8 +17,6 @@ from ..types.expression_functions import StructExpression
 from ..types.program import Flat, Leaf, flatten
 from .fusion import number_rules
 
-__all__ = ["MappedOutput"]
-
 
 class MappedOutput:
     """What a primitive stores for each of its results.

@@ -23,8 +23,6 @@ from ..types.options import MOST_U32, integer
 from .calls import TwoInputs
 from .registry import register
 
-__all__ = ["MatMul"]
-
 # lavapipe ends all loops of an invocation after 65,535 iterations in total.
 _MOST_ITERATIONS_CPU = 65_000
 

@@ -49,8 +49,6 @@ from .engines.merge_order import (
 )
 from .registry import register
 
-__all__ = ["Merge"]
-
 _COUNTS = ("a_count", "b_count")
 
 

@@ -48,8 +48,6 @@ from .engines.merge_order import (
 )
 from .registry import register
 
-__all__ = ["MergeSort"]
-
 _MOST_WORD = (1 << 32) - 1
 
 

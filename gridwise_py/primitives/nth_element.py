@@ -31,8 +31,6 @@ from .call_signatures import Timed
 from .engines.key_codes import key_codes, key_context, key_words
 from .registry import register
 
-__all__ = ["MOST_PLACES", "NthElement"]
-
 _BINS = 2048
 _TOP_BITS = 11
 #: Places of one call: each may have a digit of its own, of 7 bits.

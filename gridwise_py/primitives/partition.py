@@ -25,8 +25,6 @@ from .call_signatures import Timed
 from .engines.stream import FLAGS, Field, Mark, StreamPrimitive, count_argument
 from .registry import register
 
-__all__ = ["Partition"]
-
 
 class PartitionArrays(TypedDict, total=False):
     """The arrays of its calls."""

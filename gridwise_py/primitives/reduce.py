@@ -31,8 +31,6 @@ from .call_signatures import Timed
 from .engines.operator import BlockWindow, OperatorPrimitive, blocks_of, over_blocks
 from .registry import register
 
-__all__ = ["Reduce"]
-
 
 class ReduceArrays(TypedDict, total=False):
     """The arrays of its calls."""

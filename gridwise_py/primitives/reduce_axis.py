@@ -29,9 +29,6 @@ from .calls import InputOutput
 from .engines.operator import OperatorPrimitive, wider
 from .registry import register
 
-__all__ = ["ReduceAxis"]
-
-
 # What a kernel that reaches its input by several bindings counts, with some to spare.
 _MOST_ITEMS_OF_SEGMENTS = 1 << 31
 

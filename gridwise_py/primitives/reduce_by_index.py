@@ -28,8 +28,6 @@ from .call_signatures import Timed
 from .reduce import fold
 from .registry import register
 
-__all__ = ["ReduceByIndex"]
-
 
 class ReduceByIndexArrays(TypedDict, total=False):
     """The arrays of its calls."""

@@ -7,8 +7,6 @@ from typing import TypeVar
 
 from .base import Primitive
 
-__all__ = ["REGISTRY", "register"]
-
 PrimitiveT = TypeVar("PrimitiveT", bound=type[Primitive])
 
 #: The primitives by the names that the command line uses. The benchmark suites, the API reference and the tests that

@@ -14,8 +14,6 @@ from ..types.capabilities import Capabilities
 from ..types.datatype import ItemDatatypeLike
 from .engines.items_kernel import ItemsKernel
 
-__all__ = ["Reorder"]
-
 
 class Reorder(ItemsKernel):
     """Flip or roll: ``output[o, j, i] = input[o, k, i]``, where k is ``length - 1 - j`` or ``(j - shift) % length``.

@@ -33,8 +33,6 @@ from .engines.segments import search_steps
 from .registry import register
 from .scan import Scan
 
-__all__ = ["Repeat"]
-
 _U32 = DATATYPES["u32"]
 
 

@@ -27,8 +27,6 @@ from ..types.datatype import Datatype
 from ..types.operator_base import Operator
 from ..types.operators import TracedOp
 
-__all__ = ["WATCHED", "one_shot"]
-
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 _MOST_CALLS = 256

@@ -26,8 +26,6 @@ from .engines.stream import Field, Mark, StreamPrimitive, count_argument
 from .registry import register
 from .unique import run_heads
 
-__all__ = ["RunLength"]
-
 _OUTPUTS = ("values", "starts", "lengths")
 
 

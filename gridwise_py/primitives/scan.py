@@ -34,8 +34,6 @@ from .engines.look_back import LookBackPrimitive
 from .engines.operator import blocks_of, over_blocks, wider
 from .registry import register
 
-__all__ = ["KINDS", "Scan", "ScanKind"]
-
 ScanKind: TypeAlias = Literal["inclusive", "exclusive"]
 KINDS: tuple[ScanKind, ...] = get_args(ScanKind)
 

@@ -27,8 +27,6 @@ from .engines.operator import OperatorPrimitive, wider
 from .reduce_axis import array_shape, axes_of
 from .scan import KINDS, ScanKind
 
-__all__ = ["ScanAxis"]
-
 # Longer rows than this have a workgroup each; a column has an invocation.
 _SHORT_ROW = 32
 _LEAST_ROWS_OF_BLOCK = 64

@@ -26,8 +26,6 @@ from .base import Primitive
 from .call_signatures import Timed
 from .engines.items_kernel import described
 
-__all__ = ["Scatter"]
-
 _KNOWN = {name: each for name, each in STORAGE_DATATYPES.items() if each.dtype.kind in "iu"}
 
 

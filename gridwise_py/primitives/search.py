@@ -31,8 +31,6 @@ from .call_signatures import Timed
 from .engines.key_codes import key_context
 from .registry import register
 
-__all__ = ["SEARCHED_DATATYPES", "IsIn", "Search", "SearchSide"]
-
 #: Before or behind the keys that equal a query.
 SearchSide: TypeAlias = Literal["left", "right"]
 # Bytes of the table of keys in workgroup memory: eight such workgroups fit on a multiprocessor that has 64 KiB.

@@ -37,8 +37,6 @@ from .reduce_axis import ReduceAxis
 from .registry import register
 from .scan import KINDS, ScanKind
 
-__all__ = ["SegmentedReduce", "SegmentedScan"]
-
 # Where segments have fewer items than this on average, the kernel has a path for tiles of short ones
 # (lib/segmented_short.wgsl). Its registers make longer ones slower: on an H200 2^28 items in segments of 16 take 740 µs
 # with it and 540 without.

@@ -55,8 +55,6 @@ from .registry import register
 from .scan import Scan
 from .sort import Sort, SortPairs
 
-__all__ = ["SegmentedSort"]
-
 _MAX_ITEMS = 1 << 30
 # Copies of the counters of a tile: with fewer, lanes with equal digits wait for each other.
 _COPIES = 8

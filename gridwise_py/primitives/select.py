@@ -24,8 +24,6 @@ from .call_signatures import Timed
 from .engines.stream import FLAGS, Field, Mark, StreamPrimitive, count_argument
 from .registry import register
 
-__all__ = ["FlatNonzero", "Select"]
-
 
 class SelectArrays(TypedDict, total=False):
     """The arrays of its calls."""

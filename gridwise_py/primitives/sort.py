@@ -48,8 +48,6 @@ from .engines.radix_sort import ONESWEEP, REDUCE_THEN_SCAN, SortConfig, SortStra
 from .engines.waiting import Waiting
 from .registry import register
 
-__all__ = ["ArgSort", "Sort", "SortPairs", "SortPrimitive"]
-
 # On a CPU adapter a tile's workgroup may wait for a core.
 _SPIN_LIMIT_CPU = 4096
 

@@ -14,8 +14,6 @@ from ..types.capabilities import Capabilities
 from ..types.datatype import STORAGE_DATATYPES, Datatype, ItemDatatypeLike, as_datatype
 from .engines.items_kernel import ItemsKernel, described
 
-__all__ = ["Take"]
-
 
 class Take(ItemsKernel):
     """Gather: ``output[o, j, i] = input[o, indices[j], i]``.

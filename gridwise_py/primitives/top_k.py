@@ -36,8 +36,6 @@ from .registry import register
 from .scan import Scan
 from .sort import ArgSort, Sort
 
-__all__ = ["SEGMENT_MOST", "SegmentedTopK", "TopK", "TopKMode"]
-
 TopKMode: TypeAlias = Literal["largest", "smallest"]
 # Of top_k_select.wgsl: the entries (a code and a place) that it has workgroup memory for. With codes of 8 bytes and 512
 # invocations all takes 15 of the 16 KiB that every device has.

@@ -28,8 +28,6 @@ from .calls import InputOutput
 from .engines.items_kernel import described
 from .registry import register
 
-__all__ = ["Transpose"]
-
 _SIDE = 32
 _LANES = (64, 128, 256)
 # With up to so many rows or columns half of a tile or more would be empty.

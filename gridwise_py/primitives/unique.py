@@ -23,8 +23,6 @@ from .call_signatures import Timed
 from .engines.stream import Field, Mark, StreamPrimitive, count_argument
 from .registry import register
 
-__all__ = ["RunNumbers", "Unique", "run_heads"]
-
 
 class UniqueArrays(TypedDict, total=False):
     """The arrays of its calls."""

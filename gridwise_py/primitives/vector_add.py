@@ -18,8 +18,6 @@ from .engines.elementwise import Elementwise, elementwise_arguments
 from .engines.operator import check_float64
 from .registry import register
 
-__all__ = ["VectorAdd"]
-
 
 @register("vector_add")
 class VectorAdd(TwoInputs, Elementwise):

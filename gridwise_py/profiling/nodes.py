@@ -13,8 +13,6 @@ from ..timing.chrome_trace import ChromeTrace, GpuSlice
 from ..timing.queries import TimingSession
 from .report import Record
 
-__all__ = ["GpuWork", "Node"]
-
 
 @dataclass
 class GpuWork:

@@ -33,8 +33,6 @@ from ..timing.queries import TimingSession
 from .nodes import GpuWork, Node
 from .report import KeyAverages, averages
 
-__all__ = ["Profile", "profile"]
-
 #: Readings of both clocks: at least so many, and more while other work on the machine disturbs them.
 _ANCHORS, _MOST_ANCHORS = 5, 20
 _GOOD_UNCERTAINTY_NS = 50e3

@@ -17,8 +17,6 @@ from ..errors import ArgumentError
 from ..runtime.context import context_of
 from ..types.options import one_of
 
-__all__ = ["KeyAverage", "KeyAverages", "Record", "averages"]
-
 
 @dataclass(frozen=True)
 class Record:

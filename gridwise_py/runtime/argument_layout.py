@@ -14,8 +14,6 @@ from .array import Array
 from .chunked_array import Items, parts
 from .executor import BufferRange
 
-__all__ = ["bind_layout"]
-
 
 def bind_layout(
     arrays: Mapping[str, Items], signature: Signature, capabilities: Capabilities

@@ -21,8 +21,6 @@ from .context import context_of
 from .executor import BufferRange
 from .shared_items import check_overlaps
 
-__all__ = ["GIVEN", "KEY", "OUTPUTS", "KnownArguments", "ParsedCall", "call_key", "counted", "parse"]
-
 #: Of a call that was checked before: its key, what the caller gave, and the outputs. It begins as a `ParsedCall` does.
 KnownArguments: TypeAlias = tuple[tuple[Any, ...], Mapping[str, Any], dict[str, Any]]
 KEY, GIVEN, OUTPUTS = 0, 1, 2  # places in both

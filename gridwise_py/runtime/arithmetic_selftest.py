@@ -23,8 +23,6 @@ from ..warn import warn
 from .context import context_of
 from .device import device_key, words_of_probe
 
-__all__ = ["OPERATIONS", "arithmetic_faults", "warn_of_faults"]
-
 _FORMAT = 1  # of the file
 _KIND = "arithmetic"
 

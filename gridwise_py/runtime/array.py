@@ -50,8 +50,6 @@ from .observer import step
 from .pinned import DIRECTIONS, Direction, PinnedArray
 from .transfers import RING_BYTES, as_bytes
 
-__all__ = ["Array", "asarray", "empty", "empty_like", "new_array", "pinned_empty"]
-
 
 def count_items(n: int) -> str:
     """Return ``"1 item"`` or ``"5 items"``."""

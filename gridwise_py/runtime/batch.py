@@ -24,8 +24,6 @@ from .device import default_device
 from .encodable import Encodable, Spans
 from .observer import Observer
 
-__all__ = ["CallRecorder", "ReservedSpans", "batch", "encode_in_order", "prepare", "recording"]
-
 #: A batch submits early when the calls of a thread that are held back cost so much: a dispatch costs 1, and so does
 #: each MiB that is moved. So the GPU starts while Python goes on, and outputs that nobody holds any more are freed.
 MOST_PENDING = 64

@@ -34,11 +34,6 @@ from .observer import Observer
 from .one_device import OfOneDevice
 from .run import Measurement, Run, launch, launch_untimed, record_marked
 
-__all__ = [
-    "ASYNC_REMEDIES", "BoundCall", "check_encoder_option", "check_gpu_timing", "check_in_place", "check_trials",
-    "timing_result", "to_the_end",
-]  # fmt: skip
-
 RunT = TypeVar("RunT")
 #: Options that ``execute_async`` lacks, and the remedy.
 ASYNC_REMEDIES = {"encoder": "it submits by itself; use execute(encoder=…) to record"}

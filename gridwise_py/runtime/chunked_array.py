@@ -28,8 +28,6 @@ from .array import (
 from .array import check_usable as check_array_usable
 from .device import default_device
 
-__all__ = ["ChunkedArray", "Items", "ItemsT", "check_usable", "parts"]
-
 _WHOLE_ITEMS = 1 << 14  # default chunks are multiples of this: whole tiles of every kernel
 
 

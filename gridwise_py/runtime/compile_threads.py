@@ -20,8 +20,6 @@ from typing import Any, Generic, TypeVar
 from ..backend.fork_guard import inherited
 from .transfers import usable_cpus
 
-__all__ = ["Task", "compile_threads"]
-
 Made = TypeVar("Made")
 
 _THREADS = 8  # more pipelines than one call needs

@@ -34,11 +34,6 @@ from .memory import MemoryPool, MemoryStats
 from .observer import Observer
 from .transfers import Transfers
 
-__all__ = [
-    "DeviceContext", "capabilities", "check_device", "context_of", "empty_cache", "memory_stats",
-    "timing_helper",
-]  # fmt: skip
-
 _Made = TypeVar("_Made")
 
 

@@ -14,8 +14,6 @@ from ..planning.signature import Signature
 from .array import Array
 from .chunked_array import ChunkedArray
 
-__all__ = ["has_count", "with_count"]
-
 
 def has_count(arrays: Mapping[str, Any]) -> bool:
     """Whether a call says how many items count: by ``n=``, or by an Array that carries its count."""

@@ -35,19 +35,6 @@ from ..tuning.store import load_facts, load_tuning
 from ..types.capabilities import Capabilities
 from ..warn import warn
 
-__all__ = [
-    "AdapterDescription",
-    "EngineDescription",
-    "default_device",
-    "device_key",
-    "engine_description",
-    "expect_software",
-    "list_adapters",
-    "measure_capabilities",
-    "request_device",
-    "words_of_probe",
-]
-
 # Every optional feature that some kernel or measurement can use.
 _USEFUL_FEATURES = (
     "timestamp-query",

@@ -9,8 +9,6 @@ import wgpu
 from ..backend.raw_commands import RawCommands
 from ..timing.queries import TimingSession
 
-__all__ = ["Encodable", "Spans"]
-
 
 class Spans(Protocol):
     """Gives passes their timestamps: a `TimingSession`, or what was reserved in one."""

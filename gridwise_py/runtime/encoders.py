@@ -10,8 +10,6 @@ from ..backend.raw_commands import check_open
 from ..errors import ArgumentError, BufferUsageError
 from ..timing.queries import TimingSession
 
-__all__ = ["check_encoder", "check_session", "watch_submission"]
-
 
 def check_encoder(name: str, encoder: wgpu.GPUCommandEncoder, device: wgpu.GPUDevice) -> None:
     """Raise where nothing can be recorded on a caller's encoder.

@@ -17,8 +17,6 @@ import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-__all__ = ["StepUse", "barriers", "in_levels", "marked", "reaches"]
-
 
 @dataclass(frozen=True, slots=True)
 class StepUse:

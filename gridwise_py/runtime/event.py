@@ -21,8 +21,6 @@ from .encoders import check_encoder
 from .internal_kernels import bind_nothing
 from .one_device import OfOneDevice
 
-__all__ = ["Event", "synchronize"]
-
 
 def synchronize(device: wgpu.GPUDevice | None = None) -> None:
     """Wait for all work of a device, like ``torch.cuda.synchronize``.

@@ -31,8 +31,6 @@ from .memory import Lease, MemoryPool
 from .observer import Observer
 from .pipelines import Pipeline, PipelineCache
 
-__all__ = ["BindingKey", "BoundPlan", "BufferRange", "Executor", "PlanInstance", "encode_steps", "pass_count"]
-
 _USAGE = wgpu.BufferUsage
 _OWN_USAGE = {
     "params": _USAGE.UNIFORM | _USAGE.COPY_DST,

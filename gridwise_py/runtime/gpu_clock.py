@@ -20,8 +20,6 @@ from .context import context_of
 from .device import default_device
 from .gpu_identity import gpu_of, known_gpu_of, pci_of
 
-__all__ = ["ClockDoubt", "ClockState", "clock_doubt", "clock_held", "hold_clock", "observe"]
-
 ClockState: TypeAlias = Literal["held", "not held", "not applicable"]
 
 #: Continuous work after which a GPU has its clock back: 0.2 to 0.4 s on an H200 and an M1.

@@ -23,8 +23,6 @@ from ..backend.queues import submit, wait_idle
 from ..errors import DeviceError
 from .context import context_of
 
-__all__ = ["find_by_memory", "gpu_of", "known_gpu_of", "pci_of"]
-
 _KEY = "the GPU of the device"
 _MIB = 1 << 20
 _ROUNDS = 5

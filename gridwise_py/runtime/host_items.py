@@ -11,8 +11,6 @@ import numpy as np
 from .compile_threads import Task
 from .transfers import copy_workers, copying_threads
 
-__all__ = ["cast_items", "extremes"]
-
 #: A block is read from memory once, for both ends, and stays in a core's cache.
 _BLOCK_BYTES = 1 << 18
 #: Fewer are done sooner than by threads.

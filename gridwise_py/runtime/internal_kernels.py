@@ -12,9 +12,6 @@ from ..planning.shaders import compose, sha256
 from .context import context_of
 from .executor import BoundPlan
 
-__all__ = ["bind_nothing", "bind_own", "own_plan"]
-
-
 #: Of types that not every device has.
 _FEATURES = {
     "f16": ("shader-f16",), "f64": ("shader-f64",), "u64": ("shader-int64", "shader-int64-atomic-all-ops"),

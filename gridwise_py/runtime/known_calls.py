@@ -24,8 +24,6 @@ from .context import DeviceContext
 from .executor import BoundPlan, BufferRange, Executor, PlanInstance
 from .memory import BlockSize, MemoryPool
 
-__all__ = ["KnownCall"]
-
 
 class _Made(NamedTuple):
     """An output that each call makes."""

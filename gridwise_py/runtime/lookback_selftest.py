@@ -28,11 +28,6 @@ from .context import context_of
 from .device import device_key
 from .executor import BufferRange, Executor
 
-__all__ = [
-    "AGAIN_AT_MOST", "DISPATCHES", "LIMIT_NS", "STALLED", "STALLED_DISPATCHES", "TILES", "LookBackChoice",
-    "ProbeCounts", "look_back_choice", "lookback_verdict", "probe_plan", "verdict_of",
-]  # fmt: skip
-
 _FORMAT = 1  # of the file
 _KIND = "lookback"
 #: More workgroups than any GPU runs at once, so that some wait for others that have not started.

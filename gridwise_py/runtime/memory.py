@@ -27,8 +27,6 @@ from ..backend.device_state import state_of
 from ..backend.mapped_memory import MAP_USAGE, take_large_pages
 from ..backend.queues import destroyed_flag, submit, wait_idle
 
-__all__ = ["ARRAY_USAGE", "Lease", "MemoryPool", "MemoryStats", "block_bytes"]
-
 #: The usage of all blocks, without that for mapping.
 ARRAY_USAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
 

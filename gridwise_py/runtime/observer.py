@@ -10,8 +10,6 @@ import wgpu
 from ..planning.plan import Plan
 from ..timing.queries import TimingSession
 
-__all__ = ["Observed", "Observer", "Recordable", "step"]
-
 
 class Observed(Protocol):
     """A span while it is open."""

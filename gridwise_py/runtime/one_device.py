@@ -6,8 +6,6 @@ from typing import Any, ClassVar, NoReturn, Self, cast
 
 from ..errors import DatatypeError
 
-__all__ = ["OfOneDevice"]
-
 
 class OfOneDevice:
     """Base of what holds objects of a device; a shallow copy shares them."""

@@ -26,8 +26,6 @@ from ..warn import warn
 from .context import context_of
 from .executor import BufferRange
 
-__all__ = ["check_operator", "check_plan", "unary_check_plan"]
-
 # Items of almost any operator: what is wrong for them is an error.
 _SMALL = (0, 1, 2, 3, 6, 77)
 # An operator may have no use for these, one that packs two numbers into an item, say: what is wrong is a warning.

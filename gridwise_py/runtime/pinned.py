@@ -33,8 +33,6 @@ from .context import context_of
 from .observer import step
 from .one_device import OfOneDevice
 
-__all__ = ["DIRECTIONS", "Direction", "PinnedArray"]
-
 Direction: TypeAlias = Literal["up", "down"]
 DIRECTIONS: tuple[Direction, ...] = ("up", "down")
 

@@ -20,8 +20,6 @@ from ..planning.shaders import complete, dump, refuse_fatal_text, shader_error
 from ..settings import ShaderChecks
 from .compile_threads import Task, compile_threads
 
-__all__ = ["Pipeline", "PipelineCache"]
-
 _BINDING_TYPES = {"uniform": "uniform", "read": "read-only-storage", "read_write": "storage"}
 
 

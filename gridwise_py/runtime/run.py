@@ -30,18 +30,6 @@ from .gpu_clock import ClockDoubt
 from .observer import Observer
 from .one_device import OfOneDevice
 
-__all__ = [
-    "Measurement",
-    "Run",
-    "Timed",
-    "bracket",
-    "launch",
-    "launch_untimed",
-    "record_marked",
-    "submit",
-    "submit_blocking",
-]
-
 
 def bracket(
     device: wgpu.GPUDevice, submit: Callable[[], Any], others: Callable[[], Iterable[wgpu.GPUDevice]] = tuple

@@ -37,8 +37,6 @@ from .observer import Observer
 from .one_device import OfOneDevice
 from .run import Measurement, Timed, launch
 
-__all__ = ["Sequence", "SequenceRun", "capture", "kernel_labels"]
-
 #: Calls that move so many bytes are submitted before the rest of a sequence is encoded: the GPU is busy with them for
 #: longer than a submission takes the CPU (H200: 64 MiB at least 15 µs, often several times that).
 _AHEAD_BYTES = 64 << 20

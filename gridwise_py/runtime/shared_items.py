@@ -10,8 +10,6 @@ from ..planning.signature import Signature
 from .array import Array
 from .chunked_array import Items, parts
 
-__all__ = ["check_overlaps", "overlapping"]
-
 
 def _extent(array: Array) -> str:
     """Describe where an array lies."""

@@ -20,8 +20,6 @@ from .executor import BoundPlan
 from .internal_kernels import own_plan
 from .run import launch, launch_untimed
 
-__all__ = ["timing_overhead"]
-
 _MANY = 16  # kernels
 _SAMPLES = 51
 _BUSY_S = 0.3  # an idle GPU's clock needs some tenths of a second

@@ -34,8 +34,6 @@ from ..settings import copy_threads
 from .memory import MemoryPool
 from .observer import Observer, step
 
-__all__ = ["RING_BYTES", "Transfers", "as_bytes", "copy_workers", "copying_threads", "usable_cpus"]
-
 #: Transfers of at least so many bytes take the ring. Below, memory that wgpu has already costs less than the steps: at
 #: 8 MiB they still cost 2 ms more on lavapipe (2 busy cores), at 16 MiB the ring is as fast or twice as fast, at 64 MiB
 #: up to 5 times. On an H200, by the costs of each step, the lines cross at some 2 MiB.

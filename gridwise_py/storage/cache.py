@@ -12,8 +12,6 @@ from typing import Any, cast
 from .. import settings
 from .files import write_whole
 
-__all__ = ["cache_folder", "documents", "load", "positive", "remove", "save"]
-
 
 def cache_folder() -> Path | None:
     """Return the cache folder: ``GRIDWISE_CACHE_DIR``, else the user's.

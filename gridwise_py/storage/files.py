@@ -13,8 +13,6 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["check_writable", "is_stdout", "is_stream", "whole_file", "write_whole"]
-
 # Absent on Windows: there a link needs a privilege, and a file opened without O_BINARY gets other line ends.
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _PART_SUFFIX = ".part"

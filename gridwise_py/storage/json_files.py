@@ -14,8 +14,6 @@ import numpy as np
 
 from .files import write_whole
 
-__all__ = ["json_data", "json_text", "write_json"]
-
 
 def json_data(value: Any) -> Any:
     """Return a value as JSON data: numpy's numbers become Python's, and non-finite ones None."""

@@ -8,8 +8,6 @@ import sys
 from collections.abc import Generator
 from pathlib import Path
 
-__all__ = ["Locked", "locked"]
-
 _OPEN = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
 _PID_AT = 1  # behind the byte that is locked, which Windows lets no other process read
 

@@ -9,8 +9,6 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Self, Union, get_args, get_origin, get_type_hints
 
-__all__ = ["FieldInFile", "Record", "fields_in_file", "key", "left_out", "may_lack"]
-
 _KEY = "json key"
 _LEFT_OUT = "left out"
 _MAY_LACK = "may lack"

@@ -16,8 +16,6 @@ from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
 
 from .records import Record, fields_in_file
 
-__all__ = ["Limits", "schema_of"]
-
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _PLAIN = {str: "string", bool: "boolean", int: "integer", float: "number", NoneType: "null"}
 _SIZES = {"string": "Length", "array": "Items", "object": "Properties"}

@@ -14,8 +14,6 @@ from typing import Any
 
 from ..storage.files import write_whole
 
-__all__ = ["APPROXIMATE", "ChromeTrace", "GpuSlice"]
-
 APPROXIMATE = (
     "approximate: WebGPU does not relate the GPU's clock to the CPU's. Lengths on each lane are right; where GPU lanes "
     "lie against host lanes is only known as well as it was waited for."

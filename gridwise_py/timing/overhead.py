@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = ["OVERHEAD", "StampCost", "TimingOverhead", "TimingOverheads"]
-
 #: Under which a device's `TimingOverheads` are kept, once they were measured.
 OVERHEAD = "timing overheads"
 

@@ -30,8 +30,6 @@ from ..backend.submission_marks import Mark, look, mark_of, read_words
 from ..errors import TimingNotReady, TimingUnavailable
 from .result import Span
 
-__all__ = ["INSIDE_PASSES", "MAX_PAIRS", "Edges", "GpuTiming", "TimingHelper", "TimingSession"]
-
 #: What a call is asked for: no timestamps, a pass with timestamps for each kernel, or timestamps inside of passes.
 GpuTiming: TypeAlias = bool | Literal["inside"]
 #: The native feature that the last needs.

@@ -15,8 +15,6 @@ from ..planning.plan import Work
 from .chrome_trace import ChromeTrace, GpuSlice
 from .overhead import TimingOverhead
 
-__all__ = ["PerTrial", "Span", "TimingResult", "add_timing_result"]
-
 
 @dataclass(frozen=True)
 class Span:

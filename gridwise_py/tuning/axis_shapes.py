@@ -15,8 +15,6 @@ from .options import AxisTuning
 from .rows import overlaid
 from .shapes import ranges_of
 
-__all__ = ["AxisShape", "ColumnsShape", "NarrowShape", "RowsShape", "axis_shape", "with_parts"]
-
 # A part has at least so many loads per invocation, so that totals are few beside items.
 _LEAST_STEPS = 4
 _STRIP = 64

@@ -8,8 +8,6 @@ from math import log2
 
 from .model import KERNELS, Fields
 
-__all__ = ["candidates"]
-
 # By field: what its value is changed to. The numbers that kernels refuse are left out by whoever makes them.
 _FACTORS: Mapping[str, tuple[float, ...]] = {
     "workgroup_size": (0.5, 2), "vecs": (0.5, 0.75, 1.5, 2), "max_blocks": (0.5, 1.5, 2),

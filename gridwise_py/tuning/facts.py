@@ -12,8 +12,6 @@ from typing import Any
 
 from ..types.capabilities import Capabilities
 
-__all__ = ["DISCRETE", "DeviceFacts", "facts_of", "measured_facts"]
-
 
 @dataclass(frozen=True)
 class DeviceFacts:

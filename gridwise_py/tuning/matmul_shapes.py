@@ -12,8 +12,6 @@ from .options import MatMulTuning
 from .rows import Shapes, overlaid
 from .shapes import ranges_of
 
-__all__ = ["MatMulShape", "SubgroupShape", "matmul_shapes_for", "subgroup_shape_for"]
-
 
 @dataclass(frozen=True)
 class MatMulShape:

@@ -28,11 +28,6 @@ from .options import (
 )
 from .rows import Rows
 
-__all__ = [
-    "KERNELS", "WINDOW_TILES", "Fields", "TunedKernel", "group_table_fields", "rows_of", "scan_axis_parts", "shape_of",
-    "sort_kernel",
-]  # fmt: skip
-
 #: Tiles that a subgroup polls in one round of a look-back, whatever its size: on an H200 wider windows were slower (64
 #: tiles 5 %, 128 tiles 6 %, 256 tiles 19 % at 2^28), since waiting workgroups then poll more.
 WINDOW_TILES = 32

@@ -16,20 +16,6 @@ from ..planning.lookback_state import STATES
 from ..types.capabilities import Capabilities, SubgroupsLike
 from ..types.options import integer, one_of
 
-__all__ = [
-    "AxisTuning",
-    "ElementwiseTuning",
-    "HistogramTuning",
-    "MatMulTuning",
-    "ReduceTuning",
-    "ScanTuning",
-    "SegmentedSortTuning",
-    "SortTuning",
-    "StateForm",
-    "StreamTuning",
-    "Tuning",
-]
-
 StateForm: TypeAlias = Literal["u64", "u32x2"]
 # Takes the name and the value of a field, and returns the value as it is kept.
 _Check: TypeAlias = Callable[[str, Any], Any]

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
-__all__ = ["MOST_ITEMS", "Rows", "Shape", "Shapes", "overlaid"]
-
 
 @dataclass(frozen=True)
 class Shape:

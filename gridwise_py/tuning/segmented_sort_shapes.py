@@ -11,8 +11,6 @@ from .model import rows_of
 from .options import SegmentedSortTuning
 from .shapes import ranges_of
 
-__all__ = ["SegmentedSortShape", "segmented_sort_shape_for", "tuned_segmented_sort", "tuned_segmented_sorts"]
-
 # Of segments of one length those with which a segment fits into a tile: 2^24 keys of u32 in segments of 4,096 take 372
 # µs with 8, 403 with 10, 521 with 12 (H200).
 _ITEMS_OF_LENGTH = {1: (8, 10, 12), 2: (8,)}

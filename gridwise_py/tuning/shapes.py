@@ -16,11 +16,6 @@ from .model import KERNELS, WINDOW_TILES, Fields, group_table_fields, rows_of
 from .options import Tuning
 from .rows import Rows, Shape, Shapes, overlaid
 
-__all__ = [
-    "fields_of", "fixed_shapes", "group_table_shape", "look_back_tiles", "ranges_of", "shapes_for", "suited",
-    "totals_invocations",
-]  # fmt: skip
-
 # By what differs for items that do not have 4 bytes (2^28 items on an H200, GB/s): a row of 16 bytes has 16 items of 1
 # byte, so a tile of the same length is a quarter of the loads, and two rows at once are faster (u8: 3,140 to 3,750).
 # Accumulators of two words take twice the registers, and tiles of half the length are faster (i64: 3,070 to 3,215).

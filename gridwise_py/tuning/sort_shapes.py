@@ -15,8 +15,6 @@ from .options import SortTuning
 from .rows import Shapes, overlaid
 from .shapes import ranges_of
 
-__all__ = ["SortShape", "sort_shapes_for"]
-
 
 @dataclass(frozen=True)
 class SortShape:

@@ -21,11 +21,6 @@ from .model import KERNELS, Fields
 from .rows import MOST_ITEMS
 from .shapes import fields_of
 
-__all__ = [
-    "FACTS_KIND", "TUNING_FORMAT", "TUNING_KIND", "Findings", "findings_of", "keep_facts", "keep_tuning", "kept_tuning",
-    "load_facts", "load_tuning", "shipped",
-]  # fmt: skip
-
 TUNING_KIND, FACTS_KIND = "tuning", "facts"
 TUNING_FORMAT = 3  # of both files; others are ignored
 _DATA = Path(__file__).with_name("data")

@@ -10,8 +10,6 @@ from ..display.quantities import format_time
 from ..display.table import table_of
 from ..errors import ArgumentError
 
-__all__ = ["Capabilities", "LookbackVerdict", "SubgroupMatrices", "SubgroupMode", "SubgroupsLike"]
-
 #: Values of ``subgroups=``; see `Capabilities.subgroup_mode`.
 SubgroupsLike: TypeAlias = (
     bool

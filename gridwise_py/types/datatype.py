@@ -13,12 +13,6 @@ from numpy.typing import ArrayLike
 from ..errors import ArgumentError, DatatypeError
 from .wgsl_words import RESERVED_WORDS
 
-__all__ = [
-    "COMPLEX", "DATATYPES", "ITEM_DATATYPES", "MATMUL_DATATYPES", "MOST_STRUCT_WORDS",
-    "STORAGE_DATATYPES", "VALUE_DATATYPES", "ComputeDatatypeLike", "Datatype", "ItemDatatypeLike", "KeyDatatypeLike",
-    "MatMulDatatypeLike", "Struct", "ValueDatatypeLike", "as_datatype", "numpy_text", "value_words",
-]  # fmt: skip
-
 #: The most words of an item that kernels combine: those of a vec4.
 MOST_STRUCT_WORDS = 4
 

@@ -12,8 +12,6 @@ from .datatype import Struct
 from .operations import NUMPY_TYPES, OPERATIONS
 from .program import Flat, Step
 
-__all__ = ["value_of"]
-
 #: The items that are computed; other domains are those of a gather, by its number.
 _ROOT = -1
 

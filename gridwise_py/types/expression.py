@@ -20,11 +20,6 @@ from .evaluation import value_of
 from .operations import NUMPY_TYPES, OPERATIONS
 from .program import Bound, Leaf, Stored, flatten
 
-__all__ = [
-    "LEAF_DATATYPES", "Components", "Expression", "Later", "Operators", "as_node", "converted", "deferred", "f32",
-    "gather", "i32", "index", "leaf", "operation", "same_type", "scalar", "stored", "stored_field", "u32",
-]  # fmt: skip
-
 #: Names that ``execute`` has already, or will have.
 _RESERVED = frozenset(
     {

@@ -11,8 +11,6 @@ import numpy as np
 
 from .wgsl_function import WgslFunction
 
-__all__ = ["FLOOR_QUOTIENT", "POWER", "REMAINDER"]
-
 _MAGNITUDE = """
 fn magnitude(x: i32) -> u32 { return select(bitcast<u32>(x), 0u - bitcast<u32>(x), x < 0); }
 """

@@ -12,8 +12,6 @@ from .evaluation import value_of
 from .operations import OPERATIONS
 from .program import Flat, Step
 
-__all__ = ["Nudging", "inexact_places"]
-
 #: Of steps of f32 that may differ from numpy's: by how many units in the last place. A GPU makes one operation of a
 #: product and a sum; quotients and roots are about as WGSL has them; of functions it allows more than GPUs make of it.
 _ULPS = {

@@ -15,8 +15,6 @@ import numpy as np
 from .library_functions import FLOOR_QUOTIENT, POWER, REMAINDER
 from .wgsl_function import WgslFunction
 
-__all__ = ["NUMPY_TYPES", "OPERATIONS", "Operation", "operation_text"]
-
 #: The types of expressions, and numpy's.
 NUMPY_TYPES: dict[str, np.dtype[Any]] = {
     "u32": np.dtype(np.uint32), "i32": np.dtype(np.int32), "f32": np.dtype(np.float32), "bool": np.dtype(np.bool_),

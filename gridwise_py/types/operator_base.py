@@ -14,8 +14,6 @@ from .datatype import DATATYPES, Datatype, Struct
 from .operator_text import TextForm, check_expression, check_functions, scoped, type_of, written_type
 from .options import one_of
 
-__all__ = ["Operator", "text_context"]
-
 
 class Operator:
     """Base of operators: a name, a numpy twin, a WGSL text that stays where it is put, and values to check them with.

@@ -12,20 +12,6 @@ from typing import NoReturn
 from ..errors import ArgumentError
 from .wgsl_text import Token, declarations, tokens
 
-__all__ = [
-    "BINARY",
-    "UNARY",
-    "TextForm",
-    "check_builtin_name",
-    "check_expression",
-    "check_functions",
-    "checked_function",
-    "renamed",
-    "scoped",
-    "type_of",
-    "written_type",
-]  # fmt: skip
-
 
 @dataclass(frozen=True)
 class TextForm:

@@ -16,11 +16,6 @@ from .operator_base import Operator, text_context
 from .operator_text import BINARY, TextForm, check_builtin_name
 from .traced import Traced, traced
 
-__all__ = [
-    "Accumulator", "Add", "And", "BinOp", "BinOpLike", "Max", "Min", "Multiply", "Or", "TracedOp", "Xor",
-    "as_binop", "memory_context", "operator_context",
-]  # fmt: skip
-
 
 @dataclass(frozen=True)
 class Accumulator:

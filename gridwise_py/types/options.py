@@ -10,8 +10,6 @@ import numpy as np
 
 from ..errors import ArgumentError, DatatypeError
 
-__all__ = ["MOST_U32", "integer", "one_of"]
-
 #: The largest number that a kernel gets as a parameter: u32's.
 MOST_U32 = 2**32 - 1
 

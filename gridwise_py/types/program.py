@@ -15,10 +15,6 @@ from ..errors import ArgumentError
 from ..settings import ShaderChecks, strictest
 from .datatype import DATATYPES, Datatype, Struct
 
-__all__ = [
-    "MOVES", "Bound", "Flat", "Leaf", "LeafForm", "Node", "Program", "Step", "Stored", "flatten", "gathered", "part_of",
-]  # fmt: skip
-
 #: Steps that compute their operand at another item.
 MOVES = ("previous", "next", "flip", "gather")
 

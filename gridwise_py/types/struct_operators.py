@@ -14,11 +14,6 @@ from .datatype import Datatype, Struct
 from .operations import OPERATIONS, operation_text
 from .operators import Add, And, BinOp, Max, Min, Multiply, Or, TracedOp, Xor
 
-__all__ = [
-    "FIELD_OPERATIONS", "ArgMax", "ArgMin", "ArgMinMax", "ArgOp", "ArgRank", "First", "Last", "MinMax", "Moments",
-    "StructOp", "each_field", "field_operators", "on_items", "rank_text",
-]  # fmt: skip
-
 _LAST_INDEX = 2**32 - 1
 _INFINITY = 0x7F800000
 #: The rank of every NaN: one more than that of infinity.

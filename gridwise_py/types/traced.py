@@ -19,8 +19,6 @@ from .operations import operation_text
 from .program import Flat, Leaf, Step, flatten
 from .wgsl_function import function_texts
 
-__all__ = ["Traced", "traced", "traced_order"]
-
 
 @dataclass(frozen=True)
 class Traced:

@@ -15,8 +15,6 @@ from .datatype import Datatype
 from .operator_base import Operator, text_context
 from .operator_text import UNARY, TextForm
 
-__all__ = ["Abs", "Negate", "Square", "UnaryOp", "UnaryOpLike", "as_unaryop", "ulps_of", "unary_context"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class UnaryOp(Operator):

@@ -13,8 +13,6 @@ from ..settings import ShaderChecks
 from .operator_text import checked_function, renamed
 from .program import Program
 
-__all__ = ["WgslFunction", "function_texts"]
-
 
 @dataclass(frozen=True, repr=False)
 class WgslFunction:

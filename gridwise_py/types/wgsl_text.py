@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Declaration", "Token", "declarations", "integer_value", "tokens"]
-
 _LINE_END = re.compile("[\n\r\x0b\x0c\x85\u2028\u2029]|$")
 _TOKEN = re.compile(r"(?P<space>\s+)|(?P<number>\d[\w.]*|\.\d\w*)|(?P<name>\w+)|(?P<mark>.)", re.DOTALL)
 _CLOSING = {")": "(", "]": "[", "}": "{"}

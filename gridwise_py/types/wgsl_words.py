@@ -1,7 +1,5 @@
 """Words that WGSL keeps for itself: no field or variable has such a name (WGSL, sections 15.1 and 15.2)."""
 
-__all__ = ["RESERVED_WORDS"]
-
 _KEYWORDS = """
     alias break case const const_assert continue continuing default diagnostic discard else enable false fn for if let
     loop override requires return struct switch true var while

@@ -22,8 +22,6 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-__all__ = ["FLAGS", "NAMES", "ChromiumError", "Page", "browser", "find_chromium", "started"]
-
 NAMES = ("chromium", "chromium-browser")
 
 FLAGS = (

@@ -8,8 +8,6 @@ from pathlib import Path
 from gridwise_py.bench.results.reader import read_results
 from gridwise_py.errors import BadResultsFile
 
-__all__ = ["MOST_BYTES", "problems"]
-
 MOST_BYTES = 1_000_000
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*-\d{4}-\d{2}-\d{2}\.json")
 #: Addresses, and folders of a user.

@@ -24,8 +24,6 @@ from helpers.page_files import page_file, raw_result, two_blocks
 from helpers.paths import RESULTS
 from helpers.results import header, loaded, measurement
 
-__all__ = ["files", "mutate", "try_document", "try_ticks"]
-
 # What stands where something else should.
 _ODD = [
     None, True, False, 0, 1, -1, 2**31, 2**63, -(2**70), 1e308, -1e-320, 0.5, "", "u32", "\x1b[31m", "[red]x[/red]",

@@ -12,8 +12,6 @@ from jupyter_client import AsyncKernelManager
 from jupyter_client.kernelspec import KernelSpecManager
 from nbclient import NotebookClient
 
-__all__ = ["execute"]
-
 
 def execute(notebook: nbformat.NotebookNode, folder: Path, *, timeout_s: int, cwd: Path | None = None) -> None:
     """Run a notebook and put its outputs into it; a cell that fails does not end the run.

@@ -15,8 +15,6 @@ from gridwise_py.browser.bundle import bundle_of
 from gridwise_py.browser.page import page_html
 from helpers.chromium import Page
 
-__all__ = ["DONE", "READY", "Visit", "changed", "small", "small_bundle", "visit"]
-
 READY = "document.documentElement?.dataset.ready == 'yes'"
 DONE = "document.documentElement.dataset.done == 'yes'"
 

@@ -16,8 +16,6 @@ from gridwise_py.backend.queues import submit, wait_idle
 from gridwise_py.runtime.context import context_of
 from gridwise_py.runtime.executor import BufferRange
 
-__all__ = ["items_of", "plan_of", "run_case", "text_of", "wrong"]
-
 _MASK = (1 << 32) - 1
 _SIZES = {"u8": 1, "u16": 2, "u32": 4, "u64": 8, "f32": 4}
 

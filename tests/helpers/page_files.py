@@ -8,8 +8,6 @@ import numpy as np
 
 from gridwise_py.bench.sampling.protocol import SamplingProtocol
 
-__all__ = ["BASE", "CANARY_PASSES", "page_file", "raw_block", "raw_result", "two_blocks"]
-
 #: The first timestamp of all. JavaScript's numbers could not hold it.
 BASE = (1 << 60) + 12_345
 CANARY_PASSES = 9

@@ -13,8 +13,6 @@ import gridwise_py as gw
 from gridwise_py.planning.shaders import prologue
 from helpers import tint
 
-__all__ = ["SWIFTSHADER", "Job", "replay"]
-
 #: What SwiftShader in Chromium is, with WebGPU's lowest limits: subgroups of 4, on a CPU, so that tickets are taken.
 SWIFTSHADER = gw.Capabilities(
     adapter="SwiftShader", adapter_type="CPU", features=frozenset({"subgroup"}), subgroup_size=4

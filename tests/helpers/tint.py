@@ -16,8 +16,6 @@ from typing import Any
 
 from helpers.chromium import NAMES, find_chromium, started
 
-__all__ = ["WEBGPU_FLAGS", "Report", "TintError", "ask", "compile_texts"]
-
 #: WebGPU on SwiftShader, with timestamps as they are.
 WEBGPU_FLAGS = ("--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader", "--enable-webgpu-developer-features")
 

@@ -26,8 +26,6 @@ from ... import settings
 from ...errors import ArgumentError
 from ...storage.cache import cache_folder
 
-__all__ = ["Environment", "find_environment", "find_side"]
-
 _PACKAGE = "gridwise_py"
 #: The parts of a checkout that the library needs.
 _CONTENT = (_PACKAGE, "shaders")

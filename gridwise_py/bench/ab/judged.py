@@ -13,8 +13,6 @@ from .paired import LEAST_PAIRS, PairedDifferences, PairedVerdict, judge_paired
 from .taken import SIDES, Measured, MeasuredCase
 from .turns import Settings
 
-__all__ = ["Judged", "JudgedRow", "judge"]
-
 SCHEMA = "gridwise.ab"
 SCHEMA_VERSION = 1
 

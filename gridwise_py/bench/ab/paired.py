@@ -18,8 +18,6 @@ from ...errors import ArgumentError
 from ..stats.levels import Difference, mean_level
 from ..stats.verdict import VerdictKind
 
-__all__ = ["LEAST_PAIRS", "PairedDifferences", "PairedVerdict", "judge_paired"]
-
 #: With fewer pairs of processes there is no spread to judge by.
 LEAST_PAIRS = 2
 _CONFIDENCE = 0.95

@@ -9,8 +9,6 @@ from typing import Any
 from ..sweep.line_process import LineProcess, ProcessEnded
 from .environments import Environment
 
-__all__ = ["SideError", "Worker"]
-
 _PROGRAM = Path(__file__).with_name("worker.py")
 #: A command that takes longer counts as hanging.
 _TIMEOUT_S = 600.0

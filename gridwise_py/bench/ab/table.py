@@ -16,8 +16,6 @@ from ..stats.verdict import VerdictKind
 from .judged import Judged, JudgedRow
 from .taken import SIDES
 
-__all__ = ["JudgedTable"]
-
 _COLUMNS = (
     Column("case", wraps=True),
     Column("time"),

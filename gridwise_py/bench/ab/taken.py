@@ -13,8 +13,6 @@ from ...errors import ArgumentError
 from ..stats.levels import step_share
 from ..sweep.suite import Job
 
-__all__ = ["SIDES", "Measured", "MeasuredCase", "Progress", "TakenRow"]
-
 SIDES = ("OLD", "NEW")
 
 

@@ -27,8 +27,6 @@ from ..stats.series import Series
 from ..stats.verdict import Pair, Verdict, VerdictKind, judge_all
 from .remarks import listed
 
-__all__ = ["RANKED", "Comparison", "QuantityRow", "Rank", "Row", "compare", "differences_of_devices"]
-
 #: What ranks show beside times.
 RANKED = tuple(one for one in QUANTITIES if one.in_ranks)
 

@@ -13,8 +13,6 @@ from ..cases.mode import Mode
 from ..results.model import Result, Results
 from ..stats.series import Summary
 
-__all__ = ["Line", "clock_of", "gpu_text", "places", "result_lines", "timed_text", "yardsticks"]
-
 # Distance between marks at one n, as a share of the width of an axis.
 _APART = 0.018
 

@@ -13,8 +13,6 @@ from ..results.model import Device, Result
 from ..sampling.samples import CLOCK_MOVED, LEFT_OUT
 from ..stats.series import LEAST_FOR_INTERVAL
 
-__all__ = ["CLOCK_WORDS", "DIFFER_MARK", "Remark", "listed", "remarks"]
-
 #: In front of a time that is the mean of processes which differ.
 DIFFER_MARK = "*"
 

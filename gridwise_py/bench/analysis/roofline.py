@@ -24,8 +24,6 @@ from ..results.reader import content_of, parse_json
 from ..results.rounds import pooled
 from ..results.schema import check_calibration
 
-__all__ = ["Ceilings", "Point", "ceilings_of", "points", "read_calibration"]
-
 _AT_THE_ROOF = 1.10
 _FASTER = 0.95
 # Properties that a calibration and results must share.

@@ -21,19 +21,6 @@ from .canary import CLOCK_TOLERANCE
 from .probes import TickCheck
 from .residency import measure_facts
 
-__all__ = [
-    "Calibration",
-    "cache_bytes",
-    "calibrate",
-    "calibrate_run",
-    "calibration_of",
-    "fastest_canary_ns",
-    "learn_facts",
-    "note_canary",
-    "unit_problems",
-    "unit_warnings",
-]
-
 _FORMAT = 2  # of the file; others are ignored
 _MAX_ARRAY_BYTES = 1 << 30
 _MAX_ARRAY_BYTES_CPU = 1 << 25

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CLOCK_TOLERANCE", "CanaryTime", "Settled", "canary_time", "clock_log_ratio", "is_slower", "settled"]
-
 #: A smaller difference counts as the same clock: boost clocks vary by a few steps of 0.75 % (15 of 1,980 MHz).
 CLOCK_TOLERANCE = 0.03
 # Standard errors by which two canaries must differ beyond the tolerance. There is a comparison per block, so one in

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from ..stats.series import SampleClass
 
-__all__ = ["WALL_SLACK", "Classified", "classify", "count_invalid", "tick_step_ns"]
-
 # The GPU's clock and the CPU's are two quartz crystals and a driver's rounding: a span may exceed the wall by this.
 WALL_SLACK = 1.02
 

@@ -24,33 +24,6 @@ from ...internals import (
 )
 from .classify import classify
 
-__all__ = [
-    "ATOMIC_ROUNDS",
-    "FMA_ROUNDS",
-    "MOST_FMA_WORKGROUPS",
-    "PEAK_FEATURES",
-    "TICK_ROUNDS",
-    "Passes",
-    "TickCheck",
-    "Triad",
-    "cache_knee_bytes",
-    "ceilings",
-    "check_tick",
-    "copy_item_ns",
-    "floors_from",
-    "floors_ns",
-    "fma_flops",
-    "fma_gflops",
-    "keep_busy",
-    "median_or_none",
-    "peaks_gops",
-    "peaks_of",
-    "powers_of_two",
-    "speed_from",
-    "synchronising_ns",
-    "timed_passes",
-]
-
 _TICK_CHECK_S = 0.06
 #: Rounds of the canary in the check of the tick.
 TICK_ROUNDS = 16_384

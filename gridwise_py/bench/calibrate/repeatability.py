@@ -15,8 +15,6 @@ from ...internals import device_key
 from ...storage import cache
 from ..stats.levels import Repeatability
 
-__all__ = ["LearntSpread", "known_spreads", "spread_for", "spreads_of_adapter", "store_spreads", "time_class_ns"]
-
 _KIND, _FORMAT = "repeatability", 1
 # The overhead of a launch and the step of the clock matter less and less for longer times.
 _CLASSES_NS = (20e3, 200e3)

@@ -9,8 +9,6 @@ import wgpu
 from ...internals import bind_own
 from . import probes
 
-__all__ = ["measure_facts", "most_at_once"]
-
 _STATE_BYTES = 1 << 20
 _ROUNDS = 256
 _MOST_WORKGROUPS = 1 << 15

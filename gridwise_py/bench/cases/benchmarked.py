@@ -19,8 +19,6 @@ from ... import Sequence as CapturedSequence
 from ...errors import ArgumentError
 from .mode import MODES
 
-__all__ = ["AxisValue", "Benchmark", "Declared", "Measurable", "Run", "axis_text", "benchmarked", "collecting"]
-
 AxisValue: TypeAlias = int | float | str | bool
 #: What a benchmark can run.
 Run: TypeAlias = Primitive | CapturedSequence | Callable[..., Any] | Sequence[Primitive] | Mapping[str, Primitive]

@@ -20,8 +20,6 @@ from .names import case_name
 from .own_files import OWN_WORKLOADS, Baseline, OwnWorkload
 from .workloads import USUAL_AXES, WORKLOADS, Workload
 
-__all__ = ["YARDSTICK", "Case", "array_items", "warm_up"]
-
 #: The primitive that the others are compared with: it runs at each n.
 YARDSTICK = "copy"
 

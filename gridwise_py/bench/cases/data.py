@@ -7,19 +7,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-__all__ = [
-    "Maker",
-    "equal_segments",
-    "flags",
-    "late_flags",
-    "middle_places",
-    "permutation",
-    "random_counts",
-    "random_indices",
-    "random_runs",
-    "scattered_keys",
-]
-
 #: Makes the items of an argument, of a generator, their number, their dtype, and the axes of the case with its n.
 Maker: TypeAlias = Callable[[np.random.Generator, int, np.dtype, Mapping[str, Any]], np.ndarray]
 

@@ -9,8 +9,6 @@ import numpy as np
 from ... import Argument
 from ...errors import ArgumentError
 
-__all__ = ["DISTRIBUTIONS", "UNIFORM", "random_input", "random_items"]
-
 UNIFORM = "uniform"
 _ZIPF_EXPONENT = 1.2
 _FEW = 16

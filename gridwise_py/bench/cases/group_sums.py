@@ -8,8 +8,6 @@ import wgpu
 
 from ... import DATATYPES, Add, Capabilities, GroupBy, leaf
 
-__all__ = ["GroupSums"]
-
 
 class GroupSums(GroupBy):
     """The case.

@@ -5,8 +5,6 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
-__all__ = ["MODES", "Mode", "ModeLike"]
-
 
 class Mode(StrEnum):
     """How trials are laid out on the GPU, and in which state of the caches."""

@@ -9,8 +9,6 @@ from ...display.quantities import format_count
 from .distributions import UNIFORM
 from .mode import Mode
 
-__all__ = ["case_name", "n_text"]
-
 #: Left out of names, because nearly every case has them.
 _USUAL = (UNIFORM, Mode.BATCH.value)
 #: Axes whose values need no name; values of other axes follow the axis name.

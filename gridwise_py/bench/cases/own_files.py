@@ -20,15 +20,6 @@ from ...internals import context_of, device_with_checks, where_in_shader
 from ...settings import SHADER_CHECKS
 from .benchmarked import AxisValue, Benchmark, Declared, axis_text, collecting
 
-__all__ = [
-    "OWN_WORKLOADS",
-    "Baseline",
-    "OwnCodeError",
-    "OwnWorkload",
-    "in_one_line",
-    "load_benchmarks",
-]
-
 #: By full name, ``FILE.NAME``: the benchmarks of the files that this process has loaded.
 OWN_WORKLOADS: dict[str, OwnWorkload] = {}
 

@@ -8,8 +8,6 @@ import numpy as np
 
 from ... import Argument, SameAs, Scatter
 
-__all__ = ["PermutedItems"]
-
 
 class PermutedItems(Scatter):
     """The case: a `Scatter` whose output is as long as the items."""

@@ -10,8 +10,6 @@ import numpy as np
 from ... import Argument, CopyRanges, SameAs
 from .data import Maker
 
-__all__ = ["RANGE_DATA", "ScatteredRanges"]
-
 
 class ScatteredRanges(CopyRanges):
     """The case: a `CopyRanges` whose output is as long as the source."""

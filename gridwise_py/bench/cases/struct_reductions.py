@@ -29,8 +29,6 @@ from ... import (
     u32,
 )
 
-__all__ = ["STRUCT_REDUCTIONS"]
-
 _UNIT_ROUNDOFF = 2.0**-24
 # The most additions that an item of a sum goes through, and the most tiles and steps of a variance; see `Reduce` and
 # `gw.var`.

@@ -30,8 +30,6 @@ from .permuted_items import PermutedItems
 from .scattered_ranges import RANGE_DATA, ScatteredRanges
 from .struct_reductions import STRUCT_REDUCTIONS
 
-__all__ = ["USUAL_AXES", "WORKLOADS", "Workload"]
-
 
 @dataclass(frozen=True)
 class Workload:

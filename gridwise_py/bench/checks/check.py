@@ -14,8 +14,6 @@ from ...internals import COUNT
 from .error_bounds import ErrorBound, error_bound, parts_of
 from .oracle import Oracle
 
-__all__ = ["Mismatch", "difference", "differences", "mismatch"]
-
 #: By default, of an item: a hundred roundings. A hundredth of it of the largest item: sums of either sign cancel.
 _RTOL: Mapping[np.dtype[Any], float] = {np.dtype("f2"): 1e-2, np.dtype("f4"): 1e-5, np.dtype("f8"): 1e-12}
 _RTOL_COMPLEX = 1e-5

@@ -13,8 +13,6 @@ from ... import Add, BinOp, Moments, Multiply, Primitive, UnaryOp
 from ...internals import Nudging, ReferenceParts, SortedItems, as_binop, field_operators, fold, ulps_of, wider
 from .oracle import Oracle, tuple_of
 
-__all__ = ["ErrorBound", "error_bound", "parts_of"]
-
 # The error of a sum may be this factor times eps times the sum of the magnitudes. The error of a user's operator may be
 # this factor times the largest deviation that noise of one ulp causes.
 _FACTOR = 32

@@ -12,8 +12,6 @@ import numpy as np
 from ... import BinOp, Datatype, GroupBy, Primitive, UnaryOp
 from ...internals import ReferenceParts, SortedItems, reference_parts, sorted_items
 
-__all__ = ["Oracle", "tuple_of"]
-
 
 @dataclass(frozen=True)
 class Oracle:

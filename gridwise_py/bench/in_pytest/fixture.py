@@ -28,8 +28,6 @@ from ..sampling.subjects import benchmark_of
 from .judgement import judge
 from .session import Session
 
-__all__ = ["Benchmarked", "GpuBenchmark"]
-
 _T = TypeVar("_T")
 
 

@@ -12,8 +12,6 @@ from ..results.model import Results
 from ..sampling.interleave import in_own_words
 from ..stats.verdict import Cause, Verdict, VerdictKind
 
-__all__ = ["Judgement", "judge"]
-
 _IN_PROCESSES = (
     "measure in several processes for both files (pytest -n 5 --dist each, or five times with --gridwise-append), "
     "and then gridwise compare"

@@ -26,8 +26,6 @@ from .session import Files, Kept, Session
 from .store import StillLocked, waiting_for, write
 from .summary import summary_lines
 
-__all__ = ["Plugin", "start"]
-
 _FIXTURE = "gpu_benchmark"
 #: A benchmark waits so long for another process of this machine to finish one.
 _LONGEST_WAIT_S = 3600.0

@@ -22,8 +22,6 @@ from ..sampling.protocol import SamplingProtocol
 from .judgement import Judgement
 from .store import check_case, check_device, next_process
 
-__all__ = ["Files", "Kept", "Session"]
-
 
 class Files:
     """The files that the options of a run name.

@@ -16,8 +16,6 @@ from ..results.reader import read_results
 from ..results.ticks import read_ticks
 from ..results.writer import ResultsWriter
 
-__all__ = ["StillLocked", "check_case", "check_device", "next_process", "waiting_for", "write"]
-
 _STEP_S = 0.02
 
 

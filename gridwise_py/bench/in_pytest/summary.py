@@ -10,8 +10,6 @@ from ..results.model import Results
 from ..results.rounds import pooled
 from .session import Files, Kept
 
-__all__ = ["summary_lines"]
-
 
 def summary_lines(kept: Sequence[Kept], files: Files, *, has_workers: bool, verbose: bool) -> Iterator[str]:
     """Yield the lines.

@@ -10,8 +10,6 @@ from typing import Any, ClassVar, TypeAlias
 
 from .vega import Spec
 
-__all__ = ["AddChart", "Chapter", "ChapterOf"]
-
 #: Takes the name of a place in the page and the chart for it, and returns the name.
 AddChart: TypeAlias = Callable[[str, Spec], str]
 

@@ -40,8 +40,6 @@ from .vega import (
 if TYPE_CHECKING:
     import altair
 
-__all__ = ["Chart", "drift_chart", "primitive_charts", "roofline_chart", "verdict_chart"]
-
 #: Title, explanation and specification.
 Chart: TypeAlias = tuple[str, str, Spec]
 

@@ -22,11 +22,6 @@ from .text_table import TextTable
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = [
-    "FORMATS", "HEADINGS", "RANK_HEADINGS", "comparison_conclusion", "comparison_remarks", "comparison_table",
-    "comparison_title", "interval_text", "rank_cells", "render", "render_rich", "row_cells",
-]  # fmt: skip
-
 SCHEMA = "gridwise.compare"
 SCHEMA_VERSION = 2
 

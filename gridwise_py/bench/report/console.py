@@ -9,8 +9,6 @@ from rich.segment import Segment
 
 from ...display.terminal import clean_lines
 
-__all__ = ["make_console"]
-
 
 def make_console(**options: Any) -> Console:
     """Return a rich console that cleans all texts; only rich itself controls the terminal.

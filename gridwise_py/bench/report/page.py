@@ -46,8 +46,6 @@ from .vega import ALL, COLOURS, Spec, javascript, load_altair
 if TYPE_CHECKING:
     import jinja2
 
-__all__ = ["PAGE_FOLDER", "Source", "read_sources", "report_html"]
-
 # Black is invisible on a dark page. The light blue is easier to see there than the dark one, the first colour of most
 # charts.
 _ON_DARK = {COLOURS[0]: COLOURS[5], COLOURS[5]: COLOURS[0], "#000000": "#ffffff"}

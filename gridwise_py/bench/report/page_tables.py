@@ -32,11 +32,6 @@ from .comparison import (
 from .roofline import HEADINGS as ROOFLINE_HEADINGS
 from .roofline import PEAKS, point_cells
 
-__all__ = [
-    "comparison_table", "device_card", "devices_table", "headlines", "page_table", "page_warnings",
-    "results_table", "roofline_table",
-]  # fmt: skip
-
 # A longer table is slow to sort, and too long to read.
 _MOST_ROWS = 2_000
 _MOST_CASES = 40

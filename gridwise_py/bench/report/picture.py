@@ -12,8 +12,6 @@ from ...errors import ArgumentError
 from ...storage.files import write_whole
 from .vega import COLOURS, Spec, load_altair, vegalite_version
 
-__all__ = ["SUFFIXES", "WIDTH", "below", "beside", "check_picture", "still", "titled", "write_picture"]
-
 SUFFIXES = (".png", ".svg", ".pdf")
 #: Approximate width of a whole picture in pixels: a page or a slide shows it without scaling.
 WIDTH = 1000

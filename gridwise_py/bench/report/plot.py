@@ -18,8 +18,6 @@ from .charts import Chart, primitive_charts
 from .picture import below, beside, check_picture, still, titled, write_picture
 from .vega import Spec
 
-__all__ = ["plot_results", "results_picture"]
-
 # Sizes of drawing areas, without axis labels.
 _HALF, _WHOLE, _HEIGHT = 390, 720, 220
 _PRIMITIVE_SIZE = 17

@@ -15,8 +15,6 @@ from .picture import check_picture, still, titled, write_picture
 from .text_table import TextTable
 from .vega import Spec
 
-__all__ = ["HEADINGS", "PEAKS", "ceilings_text", "plot_roofline", "point_cells", "roofline_picture", "roofline_table"]
-
 _PICTURE_WIDTH = 860
 HEADINGS = (
     "case", "n", "flop/byte", "predicted", "measured", "of the roof", "kernels", "what the gap is likely to be",

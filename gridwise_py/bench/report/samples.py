@@ -12,8 +12,6 @@ from ...display.terminal import clean
 from ..analysis.lines import timed_text
 from ..results.model import CaseKey, Result, Results
 
-__all__ = ["NamedDocument", "samples_by_case", "thinned"]
-
 # Limits for all cases and files together; and for one, maximum and minimum.
 _TOTAL = 60_000
 _MOST = 1_000

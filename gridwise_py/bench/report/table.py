@@ -21,8 +21,6 @@ from ..results.rounds import pooled
 from ..stats.series import Series
 from .text_table import TextTable
 
-__all__ = ["result_line", "results_export", "results_table"]
-
 _STYLES = {"error": "bold red", "software": "bold yellow"}
 _MOST_WARNINGS = 5
 # Warnings in a file use the terms of the Python API.

@@ -14,8 +14,6 @@ from rich.text import Text
 
 from ...display.table import COLUMN_GAP, Cell, Row, Table
 
-__all__ = ["TextTable"]
-
 _INDENT = 2
 #: Prose in a narrower column is hard to read: it goes below its row.
 _MIN_PROSE_WIDTH = 30

@@ -14,8 +14,6 @@ from ..results.model import Result, Sample
 from ..results.reader import read_results
 from ..results.ticks import read_ticks
 
-__all__ = ["export_results_trace", "results_trace"]
-
 _DISPATCH = ("workgroup_size", "vecs", "tiles", "blocks")
 
 

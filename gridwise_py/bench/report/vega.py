@@ -15,11 +15,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar, c
 from ...display.quantities import format_count
 from ...errors import ArgumentError
 
-__all__ = [
-    "ALL", "COLOURS", "GREY", "KERNEL_COLOURS", "SECONDS", "SHAPES", "Datasets", "Spec", "again", "arrows", "chosen",
-    "dash", "ends_of", "fitted", "javascript", "load_altair", "marks", "n_axis", "quantity", "tips", "vegalite_version",
-]  # fmt: skip
-
 if TYPE_CHECKING:
     import altair
 

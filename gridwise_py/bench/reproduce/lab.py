@@ -14,8 +14,6 @@ from ... import Array, Primitive, TimingResult, asarray, request_device, synchro
 from ...internals import context_of
 from .model import Facts
 
-__all__ = ["Lab", "known"]
-
 
 @dataclass
 class Lab:

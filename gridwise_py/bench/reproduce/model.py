@@ -13,11 +13,6 @@ from ...display.quantities import format_time
 from ..stats.series import LEAST_FOR_INTERVAL
 from ..stats.statistics import summarize
 
-__all__ = [
-    "EXPERIMENTS", "NS", "RATE", "Apart", "Experiment", "Facts", "Outcome", "Reading", "Readings", "Verdict",
-    "apart", "experiment", "larger", "outcome",
-]  # fmt: skip
-
 NS, RATE = "ns", "GB/s"
 #: By what was read: its samples, in the unit of the experiment.
 Readings: TypeAlias = Mapping[str, Sequence[float]]

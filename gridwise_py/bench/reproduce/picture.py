@@ -10,8 +10,6 @@ from ..report.picture import below, beside, still, titled, write_picture
 from ..report.vega import COLOURS, GREY, SECONDS, Datasets, Spec, load_altair, quantity
 from .model import NS, Verdict
 
-__all__ = ["claims_picture", "plot_claims"]
-
 _COLUMNS, _WIDTH, _ROW = 2, 300, 24
 _HUES = {Verdict.HOLDS: COLOURS[2], Verdict.DOES_NOT: COLOURS[1], Verdict.CANNOT: GREY}
 

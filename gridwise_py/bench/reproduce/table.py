@@ -11,8 +11,6 @@ from rich.text import Text
 from ...display.terminal import clean
 from .model import Experiment, Verdict
 
-__all__ = ["claims", "outcomes"]
-
 _STYLES = {Verdict.HOLDS: "bold green", Verdict.DOES_NOT: "bold red", Verdict.CANNOT: "yellow"}
 
 

@@ -12,8 +12,6 @@ import wgpu
 
 from ... import Array, Event, VectorAdd, asarray, empty_like, synchronize
 
-__all__ = ["TIMERS", "TimedJob", "Timer"]
-
 
 class Timer(NamedTuple):
     """A way to time a job.

@@ -12,8 +12,6 @@ from ..calibrate.probes import Passes, TickCheck, cache_knee_bytes, floors_from,
 from .browser_model import FmaPasses, PageCalibration
 from .browser_model import Passes as PagePasses
 
-__all__ = ["PERIOD_NS", "WAIT_METHOD", "absolute", "calibration_of_page"]
-
 #: WebGPU resolves timestamps to nanoseconds.
 PERIOD_NS = 1.0
 #: How a page waits for the GPU.

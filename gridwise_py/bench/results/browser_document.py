@@ -27,8 +27,6 @@ from .entries import result_of
 from .model import SCHEMA, SCHEMA_VERSION, Device, Result, Results
 from .shares import calibrated, with_shares
 
-__all__ = ["results_of_page"]
-
 _SOFTWARE = re.compile(r"swiftshader|llvmpipe|softpipe|basic render", re.IGNORECASE)
 _TYPES = {"discrete GPU": "DiscreteGPU", "integrated GPU": "IntegratedGPU", "CPU": "CPU"}
 #: Brands that every browser on Chromium names, or that no browser is.

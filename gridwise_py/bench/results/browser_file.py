@@ -15,8 +15,6 @@ from ..sampling.protocol import SamplingProtocol
 from .browser_model import PageFile, PagePlan, PageResult, Passes
 from .schema import check_fields, check_version
 
-__all__ = ["page_of", "protocol_of"]
-
 _MOST_STAMPS = 2_000_000
 _MOST_SAMPLES = 200_000
 _MOST_COUNT = (1 << 64) - 1

@@ -14,12 +14,6 @@ from ...storage.records import Record, key, left_out
 from ...storage.schemas import Limits
 from .model import Sha256
 
-__all__ = [
-    "BROWSER_SCHEMA", "Brand", "Ceiling", "FmaPasses", "PageBlock", "PageCalibration", "PageCheck", "PageContext",
-    "PageDevice", "PageFile", "PageFloors", "PageKernel", "PageLookback", "PagePlan", "PageResult", "PageTest",
-    "PageWork", "Passes",
-]  # fmt: skip
-
 BROWSER_SCHEMA: Final = "gridwise.browser"
 
 _Time = Annotated[float, Limits(at_least=0, at_most=1e18)]

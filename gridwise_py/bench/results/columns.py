@@ -15,8 +15,6 @@ from ..stats.energy import LEAST_WINDOWS, EnergyResult, Judged, judged, pooled_e
 from .model import CaseKey, Result, Results
 from .shares import copy_shares, peak_problem
 
-__all__ = ["QUANTITIES", "Quantity", "shown"]
-
 Shares: TypeAlias = Mapping[CaseKey, float | None]
 
 

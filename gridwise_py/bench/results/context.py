@@ -23,8 +23,6 @@ from ..calibrate.repeatability import known_spreads
 from ..cases.own_files import OWN_WORKLOADS
 from .model import SCHEMA, SCHEMA_VERSION, Results
 
-__all__ = ["host_context", "run_context", "run_header", "users_git"]
-
 _OURS = Path(__file__).resolve().parents[3]
 
 

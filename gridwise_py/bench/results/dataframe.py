@@ -9,8 +9,6 @@ from ..stats.series import Series
 from .columns import QUANTITIES
 from .model import Result, Results
 
-__all__ = ["records_of", "to_dataframe"]
-
 
 def to_dataframe(document: Results, kind: str = "pandas") -> Any:
     """Return a document as a table with a row for each series of times of each case.

@@ -14,8 +14,6 @@ from ..sampling.measurement import Measurement
 from .context import run_header
 from .model import Result, Results
 
-__all__ = ["result_of", "results_document"]
-
 
 def _totals(m: Measurement, trials: int) -> list[dict[str, Any]]:
     """Raw totals of each sample over its trials, with its timestamps."""

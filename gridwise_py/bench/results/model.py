@@ -23,34 +23,6 @@ from ..stats.energy import EnergyResult
 from ..stats.series import Count, Difference, Positive, Series, StopReason, Summary, Time
 from ..stats.statistics import together
 
-__all__ = [
-    "SCHEMA",
-    "SCHEMA_VERSION",
-    "BaselineCase",
-    "CalibrationData",
-    "CaseKey",
-    "CaseLevels",
-    "Context",
-    "Device",
-    "Git",
-    "Host",
-    "Kernel",
-    "Observation",
-    "Observations",
-    "ObservedBlock",
-    "Rates",
-    "Result",
-    "Results",
-    "Sample",
-    "Sha256",
-    "Speed",
-    "Spread",
-    "TicksReference",
-    "Timed",
-    "Whole",
-    "Work",
-]  # fmt: skip
-
 SCHEMA: Final = "gridwise.bench"
 SCHEMA_VERSION: Final = 3
 

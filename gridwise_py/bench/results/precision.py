@@ -15,8 +15,6 @@ from ..stats.series import LEAST_FOR_INTERVAL
 from .model import CaseLevels, Result, Timed
 from .rounds import by_case, pooled_series
 
-__all__ = ["TARGET", "half_interval", "levels_of", "precision_line"]
-
 #: Half of the interval, as a share, at which a run that fills a budget measures a case no further: a comparison of two
 #: such runs nearly always decides at a threshold of 2 %.
 TARGET = 0.007

@@ -18,10 +18,6 @@ from .tool_document import results_of_tool
 from .tool_files import ToolFormat, numbers_run, tool_of, tool_run
 from .validator import Validator
 
-__all__ = [
-    "LARGEST", "SMALLEST", "content_of", "document_of", "parse", "parse_json", "read_as", "read_results",
-]  # fmt: skip
-
 #: Beyond these, sums and quotients of a few numbers could overflow or underflow.
 LARGEST = 1e40
 SMALLEST = 1e-40

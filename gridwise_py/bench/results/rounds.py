@@ -16,8 +16,6 @@ from ..stats.series import Series, Summary
 from ..stats.statistics import summarize
 from .model import CaseKey, Kernel, Rates, Result, Results, Whole
 
-__all__ = ["by_case", "pooled", "pooled_series"]
-
 _Times = TypeVar("_Times", bound=Series)
 
 

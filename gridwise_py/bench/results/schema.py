@@ -13,10 +13,6 @@ from ...storage.schemas import schema_of
 from .model import SCHEMA, CalibrationData, Results
 from .validator import Validator, first_error, problem_of, quick_validator
 
-__all__ = [
-    "check_calibration", "check_document", "check_fields", "check_version", "json_schema", "remembering_validator",
-]  # fmt: skip
-
 # Rates are computed from these, and from their intervals.
 _TIMED = ("gpu_span", "cpu_wall")
 _ROUNDING = 1e-6

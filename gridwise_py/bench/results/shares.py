@@ -13,8 +13,6 @@ from ..cases.mode import Mode
 from ..cases.workloads import WORKLOADS
 from .model import CalibrationData, CaseKey, Device, Result, Results
 
-__all__ = ["array_bytes", "calibrated", "copy_shares", "peak_problem", "with_shares"]
-
 # A rate may exceed the peak by this much: both are measured, some seconds apart.
 _PEAK_TOLERANCE = 0.05
 # If a larger share of the results exceeds it, it was not the peak.

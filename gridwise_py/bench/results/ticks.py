@@ -11,8 +11,6 @@ import numpy as np
 from ...errors import BadResultsFile
 from .model import Result, Results
 
-__all__ = ["array_sha256", "read_ticks", "ticks_path"]
-
 
 def ticks_path(path: Path) -> Path:
     """Return the path of the second file, with the timestamps that do not fit into a results file."""

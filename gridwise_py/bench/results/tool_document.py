@@ -13,8 +13,6 @@ from .model import SCHEMA, SCHEMA_VERSION, Result, Results
 from .precision import levels_of
 from .tool_files import ToolRow, ToolRun
 
-__all__ = ["results_of_tool"]
-
 #: What a further process costs besides its cases is not known of a command.
 _PROCESS_S = 0.0
 

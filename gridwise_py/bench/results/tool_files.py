@@ -21,8 +21,6 @@ from ...errors import BadResultsFile
 from ..cases.mode import Mode
 from ..cases.names import case_name
 
-__all__ = ["UNITS_NS", "UNKNOWN_MACHINE", "ToolFormat", "ToolRow", "ToolRun", "numbers_run", "tool_of", "tool_run"]
-
 #: What one of each unit is in ns.
 UNITS_NS: Mapping[str, float] = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 #: Of a file that does not name it.

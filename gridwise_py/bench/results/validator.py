@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 if TYPE_CHECKING:
     from jsonschema import ValidationError
 
-__all__ = ["Validator", "first_error", "problem_of", "quick_validator"]
-
 
 class Validator(Protocol):
     """What is called of a jsonschema validator, whose own annotations leave most types out."""

@@ -12,8 +12,6 @@ from ...errors import ArgumentError
 from .model import Result, Results
 from .precision import levels_of
 
-__all__ = ["visits_together"]
-
 #: What a visit costs besides its cases: opening the page, and its calibration.
 _VISIT_S = 10.0
 

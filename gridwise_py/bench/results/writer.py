@@ -27,11 +27,6 @@ from .entries import results_document
 from .model import Result, Results, TicksReference
 from .ticks import array_sha256, ticks_path
 
-__all__ = [
-    "MAX_TICKS_INSIDE_BYTES", "ResultsWriter", "check_results_path", "final_path", "partial_path", "without_link",
-    "write_results",
-]  # fmt: skip
-
 #: Timestamps beyond this much text go to the second file.
 MAX_TICKS_INSIDE_BYTES = 200_000
 

@@ -20,8 +20,6 @@ from ..stats.series import SampleClass, Series, Summary
 from .returned import Moments, Stamped, UsedDevices, doubts_of, spans_of, timings_of
 from .samples import make_series
 
-__all__ = ["BenchmarkResult", "benchmark"]
-
 
 @dataclass(frozen=True)
 class BenchmarkResult:

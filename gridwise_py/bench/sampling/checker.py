@@ -19,8 +19,6 @@ from .measurement import CHANGES_ITSELF
 from .pristine import Pristine, fill
 from .subjects import Subject, Submitted
 
-__all__ = ["Check", "Checker", "checker_of", "expected_results"]
-
 #: What each byte of an output is before a run. Zeros first: what reads them ends, as it may not on other items. The
 #: others are large as floats, too: 203 in 16 bits, 1.5e16 in 32.
 _ZEROS, _GARBAGE = 0x00, 0x5A

@@ -23,8 +23,6 @@ from .measurement import Measurement
 from .protocol import SamplingProtocol
 from .subjects import benchmark_of, checked_mode, device_of, names_of, subject_of, uploaded
 
-__all__ = ["KernelComparison", "compare_kernels"]
-
 #: Fewer cannot tell a difference from chance.
 _LEAST_ROUNDS = 3
 #: Of one kernel in one round: rounds tell more than samples within one.

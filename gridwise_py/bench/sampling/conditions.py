@@ -12,8 +12,6 @@ from .protocol import SamplingProtocol
 from .sampler import WarmUp
 from .samples import Samples
 
-__all__ = ["Conditions"]
-
 # A trial that exceeds the maximum of a submission by less than this factor gets no warning: its time is an estimate.
 _LONG_TRIAL = 1.05
 

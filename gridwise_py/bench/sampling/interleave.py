@@ -18,8 +18,6 @@ from .measure import measured, prepared
 from .measurement import Measurement
 from .protocol import SamplingProtocol
 
-__all__ = ["in_own_words", "interleaved", "pair_in_turns", "samples_ns"]
-
 
 def interleaved(
     benchmarks: Mapping[str, Benchmark],

@@ -6,8 +6,6 @@ import os
 import time
 from pathlib import Path
 
-__all__ = ["LoadWatch", "is_busy", "load_note"]
-
 _STAT = Path("/proc/stat")
 # The counters advance in steps of 10 ms.
 _LEAST_S = 0.1

@@ -31,8 +31,6 @@ from .sampler import Sampler
 from .samples import Samples
 from .subjects import Subject, Submitted, benchmark_of, checked_mode, device_of, subject_of
 
-__all__ = ["Ready", "measure", "measure_case", "measure_rounds", "measured", "prepared"]
-
 _FLUSH_BYTES = 256 << 20
 _MAX_FLUSH_BYTES = 1 << 30
 _FLUSH_FACTOR = 4

@@ -18,8 +18,6 @@ from ..stats.series import Series, StopReason
 from ..stats.statistics import together
 from .machine_load import load_note
 
-__all__ = ["CHANGES_ITSELF", "Measurement"]
-
 #: A warning, which a wrong result is shown with.
 CHANGES_ITSELF = (
     "the first result was right and the last one wrong: if a trial changes what the next one reads, name it in restore="

@@ -16,8 +16,6 @@ from .pristine import Pristine, to_restore
 from .returned import Moments, Stamped, spans_of, timings_of
 from .subjects import Subject, Submitted, checked_mode, subject_of
 
-__all__ = ["OwnCall", "OwnRun"]
-
 
 class OwnCall:
     """One run; `get_timing_result` has its times, as of a primitive's run."""

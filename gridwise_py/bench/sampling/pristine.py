@@ -13,8 +13,6 @@ from ...internals import check_usable
 from ..cases.mode import Mode
 from .subjects import Subject
 
-__all__ = ["Pristine", "fill", "to_restore"]
-
 
 def to_restore(subject: Subject, mode: Mode, restore: Iterable[str] | None) -> tuple[str, ...]:
     """Return the arguments that are restored before each trial; by default those that it reads first and changes then.

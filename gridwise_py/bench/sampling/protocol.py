@@ -9,9 +9,6 @@ from typing import Any
 from ...errors import ArgumentError
 from ..stats.statistics import Stopping, StoppingRule
 
-__all__ = ["SamplingProtocol"]
-
-
 _MOST = (1 << 63) - 1
 _LEAST = 1e-9
 _MOST_S = 1e9  # 31 years

@@ -13,8 +13,6 @@ from ... import Event, Run, Span, TimingResult, TimingSession
 from ...errors import ArgumentError
 from ...internals import Items, OnGpu, Timed, guard_queue, queue_uses
 
-__all__ = ["Moments", "Stamped", "UsedDevices", "doubts_of", "spans_of", "timings_of"]
-
 # What holds timestamps.
 Stamped: TypeAlias = Timed | TimingResult | TimingSession
 

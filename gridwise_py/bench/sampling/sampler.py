@@ -22,8 +22,6 @@ from ..stats.statistics import is_stationary
 from .protocol import SamplingProtocol
 from .subjects import Runnable, Submitted
 
-__all__ = ["Block", "Sampler", "WarmUp", "looks_stationary", "previous_end"]
-
 _CHUNK_S = 0.004  # of warm-up work per submission: short gaps, and many samples
 _MAX_CHUNK_TRIALS = 2048
 _STATIONARY_WINDOW = 20  # the latest chunks, which are checked

@@ -17,8 +17,6 @@ from ..stats.series import SampleClass, Series
 from ..stats.statistics import summarize
 from .sampler import Block
 
-__all__ = ["CLOCK_MOVED", "LEFT_OUT", "Samples", "make_series"]
-
 _STEPS_OF_A_SPAN = 100
 #: Texts of warnings about blocks whose canaries differ, and about blocks that are left out.
 CLOCK_MOVED, LEFT_OUT = "the clock moved", "taken at another clock"

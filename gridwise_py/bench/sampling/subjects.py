@@ -37,18 +37,6 @@ from ..cases.benchmarked import Benchmark, Run
 from ..cases.mode import MODES, Mode
 from .returned import UsedDevices, spans_of, timings_of
 
-__all__ = [
-    "Runnable",
-    "Subject",
-    "Submitted",
-    "benchmark_of",
-    "checked_mode",
-    "device_of",
-    "names_of",
-    "subject_of",
-    "uploaded",
-]
-
 
 class Runnable(Protocol):
     """Commands that can be encoded any number of times."""

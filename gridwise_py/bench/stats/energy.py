@@ -16,10 +16,6 @@ from ...storage.schemas import Limits
 from .levels import mean_level
 from .series import Count, Positive
 
-__all__ = [
-    "LEAST_WINDOWS", "EnergyResult", "EnergyVerdict", "EnergyWindow", "Judged", "energy_of", "judged", "pooled_energy",
-]  # fmt: skip
-
 #: With fewer there is no interval.
 LEAST_WINDOWS = 3
 #: Power depends on the temperature: leakage rises by some percent over 10 °C.

@@ -16,11 +16,6 @@ from numpy.typing import NDArray
 
 from .resampling import autocorrelation_time, interquartile_mean, median_interval
 
-__all__ = [
-    "Components", "Difference", "Repeatability", "advised", "components", "difference", "mean_level",
-    "process_errors", "process_levels", "step_share",
-]  # fmt: skip
-
 _Z95 = 1.959964
 # With at least so many degrees of freedom of its own, a row needs no learnt spread.
 _ENOUGH_DEGREES = 4

@@ -10,17 +10,6 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "Times",
-    "autocorrelation_time",
-    "block_length",
-    "bootstrap_medians",
-    "interquartile_mean",
-    "median_interval",
-    "resample",
-    "widened",
-]
-
 #: Times in their order.
 Times: TypeAlias = Sequence[float] | NDArray[np.float64]
 

@@ -11,10 +11,6 @@ from ...display.quantities import format_time, format_uncertainty, relative_unce
 from ...storage.records import Record, key, left_out
 from ...storage.schemas import Limits
 
-__all__ = [
-    "LEAST_FOR_INTERVAL", "Count", "Difference", "Positive", "SampleClass", "Series", "StopReason", "Summary", "Time",
-]  # fmt: skip
-
 # Of files, which may be of strangers: with larger times arithmetic could overflow.
 _LONGEST_NS = 1e24
 #: ns.

@@ -18,8 +18,6 @@ from ...errors import ArgumentError
 from .resampling import autocorrelation_time, bootstrap_medians, median_interval
 from .series import LEAST_FOR_INTERVAL, Series, StopReason, Summary
 
-__all__ = ["Stopping", "StoppingRule", "is_stationary", "summarize", "together"]
-
 _Times = TypeVar("_Times", bound=Series)
 # Of so many kernels with one label each has its own times: a sort of 8 bytes has 8 passes, which differ.
 _MOST_APART = 8

@@ -18,8 +18,6 @@ from .levels import Difference, Repeatability, difference, mean_level, process_e
 from .resampling import autocorrelation_time, block_length, bootstrap_medians, interquartile_mean, resample, widened
 from .series import Series
 
-__all__ = ["Cause", "Evidence", "Limits", "Pair", "Verdict", "VerdictKind", "decide", "judge_all"]
-
 Samples: TypeAlias = Series | Sequence[float] | Sequence[Sequence[float]]
 
 # With fewer independent samples on a side there is no verdict, whatever the interval is.

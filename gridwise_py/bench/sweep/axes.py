@@ -18,8 +18,6 @@ from ...errors import ArgumentError
 from ..cases.distributions import DISTRIBUTIONS
 from ..cases.mode import MODES
 
-__all__ = ["AXES", "Axis", "Kinds", "axis_hint", "collect_axes", "parse_axis", "parse_count", "points"]
-
 #: Names of axes, and their possible values; None: counts, a float: numbers from 0 to it.
 Kinds: TypeAlias = Mapping[str, tuple[str, ...] | float | None]
 

@@ -17,10 +17,6 @@ from ..results.model import CaseLevels
 from ..sampling.protocol import SamplingProtocol
 from .suite import Job
 
-__all__ = [
-    "CHOICES_OF_N", "LEAST_PROCESSES", "PILOT_PROCESSES", "PILOT_ROUNDS", "CostModel", "Schedule", "choose_n",
-]  # fmt: skip
-
 #: A run that fills its budget begins with so many processes and rounds, which show where the spread is.
 PILOT_PROCESSES, PILOT_ROUNDS = 2, 2
 #: With fewer processes no interval counts as narrow: levels in two modes may be equal by chance.

@@ -17,8 +17,6 @@ from ...internals import KERNELS, FlatNonzero, bracket, context_of, submit
 from ..cases.case import Case
 from ..cases.data import equal_segments
 
-__all__ = ["SUBJECTS", "Contest", "Subject", "Turns", "inputs_of", "make_for"]
-
 
 class Subject(NamedTuple):
     """What a kernel is measured with.

@@ -12,8 +12,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import IO, Any
 
-__all__ = ["LineProcess", "ProcessEnded"]
-
 # A process without work ends at once; a driver may hang at its end.
 _END_TIMEOUT_S = 20.0
 

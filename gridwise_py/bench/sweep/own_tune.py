@@ -25,18 +25,6 @@ from ..stats.verdict import Verdict, VerdictKind, judge_all
 from .suite import Job, Sweep, plan_jobs
 from .worker import Worker, WorkerError
 
-__all__ = [
-    "OWN_TUNE_PROTOCOL",
-    "Contest",
-    "EachRoundInAProcess",
-    "Standing",
-    "TunedPoint",
-    "Variant",
-    "best_for_all",
-    "contests_of",
-    "tuned",
-]
-
 #: Of one variant in one round: rounds tell more than samples within one.
 OWN_TUNE_PROTOCOL = SamplingProtocol(timeout_s=0.1, warmup_s=0.03, max_warmup_s=0.1)
 _THRESHOLD = 0.02

@@ -19,8 +19,6 @@ from ..stats.levels import process_levels
 from .runner import Request, RunProgress, run_jobs
 from .suite import Job, in_rounds
 
-__all__ = ["LEARNING_PROCESSES", "learn_repeatability", "spreads_of"]
-
 #: With six processes, the spread is known within a factor of 1.6 in two of three cases.
 LEARNING_PROCESSES = 6
 _PRIMITIVES = ("copy", "reduce", "scan")

@@ -37,11 +37,6 @@ from .budget import PILOT_PROCESSES, PILOT_ROUNDS, CostModel, Schedule, choose_n
 from .suite import Job, in_processes
 from .worker import Worker, WorkerError, files_of_cases, measure_isolated, measure_job
 
-__all__ = [
-    "DEFAULT_BUDGET_S", "ENERGY_WINDOWS", "MOST_PROCESSES", "PROCESSES", "PROCESSES_ON_CPU", "Request", "RunProgress",
-    "UnwrittenResults", "run_jobs",
-]  # fmt: skip
-
 #: Of a run whose n is chosen.
 DEFAULT_BUDGET_S = 60.0
 

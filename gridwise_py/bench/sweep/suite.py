@@ -24,24 +24,6 @@ from ..results.shares import array_bytes
 from ..sampling.protocol import SamplingProtocol
 from .axes import Axis, Kinds, collect_axes, points
 
-__all__ = [
-    "BENCH_PROTOCOL",
-    "DEFAULT_AXES",
-    "DEFAULT_PRIMITIVES",
-    "Job",
-    "Suite",
-    "Sweep",
-    "in_processes",
-    "in_rounds",
-    "load_suite",
-    "narrowed",
-    "need_datatypes",
-    "own_sweeps",
-    "plan_jobs",
-    "suite_names",
-    "with_n",
-]
-
 #: The default primitives: one of each kind.
 DEFAULT_PRIMITIVES = ("vector_add", "reduce", "scan", "sort")
 

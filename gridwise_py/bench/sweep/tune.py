@@ -28,8 +28,6 @@ from ..checks.oracle import Oracle
 from ..stats.verdict import Pair, Verdict, VerdictKind, judge_all
 from .contest import Contest, Turns
 
-__all__ = ["DEFAULT_BUDGET_S", "Check", "Choice", "Trial", "check_tuning", "tune"]
-
 #: Of a whole search.
 DEFAULT_BUDGET_S = 180.0
 #: Ranges of lengths: above so many items, up to so many, what is measured for them. Results are for these ranges alone.

@@ -30,8 +30,6 @@ from ..sampling.protocol import SamplingProtocol
 from .line_process import LineProcess, ProcessEnded
 from .suite import Job
 
-__all__ = ["CASE_TIMEOUT_S", "Worker", "WorkerError", "files_of_cases", "measure_isolated", "measure_job"]
-
 #: A case that takes longer counts as hanging; so does the start of a worker.
 CASE_TIMEOUT_S = 600.0
 

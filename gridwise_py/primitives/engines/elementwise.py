@@ -20,8 +20,6 @@ from ...types.datatype import Datatype, ItemDatatypeLike, as_datatype
 from ...types.expression import Operators
 from ..base import Primitive
 
-__all__ = ["Elementwise", "elementwise_arguments"]
-
 
 def elementwise_arguments(*inputs: str) -> tuple[Argument, ...]:
     """Return the arguments of a primitive that computes item i of ``output`` from item i of each input.

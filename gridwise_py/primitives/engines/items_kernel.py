@@ -17,8 +17,6 @@ from ...types.capabilities import FEATURES_OF_FLOAT64, Capabilities
 from ...types.datatype import STORAGE_DATATYPES, Datatype, ItemDatatypeLike, as_datatype
 from ..base import Primitive
 
-__all__ = ["ItemsKernel", "Words", "described"]
-
 
 def described(datatype: Datatype) -> dict[str, Any]:
     """Return a datatype as shaders' templates know it."""

@@ -8,8 +8,6 @@ import numpy as np
 
 from ...types.datatype import Datatype
 
-__all__ = ["key_codes", "key_context", "key_words"]
-
 
 def key_words(datatype: Datatype) -> int:
     """Return the 32-bit words of a code."""

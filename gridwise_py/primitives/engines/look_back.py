@@ -16,8 +16,6 @@ from ...types.options import one_of
 from .operator import BlockWindow, OperatorPrimitive, blocks_of
 from .waiting import Waiting
 
-__all__ = ["LookBackPrimitive"]
-
 
 class LookBackPrimitive(OperatorPrimitive):
     """Base of scans, and of what works like one. A constructor sets `tuning`, and calls `_set_up` last."""

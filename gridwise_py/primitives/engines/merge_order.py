@@ -17,18 +17,6 @@ from ...types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, Struct, as
 from ...types.traced import Traced, traced_order
 from .key_codes import key_codes
 
-__all__ = [
-    "PARTITION_TILES",
-    "Less",
-    "MergeOrder",
-    "first_step",
-    "merged_order",
-    "most_keys",
-    "network_rows",
-    "step_in_tile",
-    "value_arguments",
-]
-
 #: Says whether one item goes before another: a function of two items, as those of expressions.
 Less: TypeAlias = Callable[[Any, Any], Any]
 

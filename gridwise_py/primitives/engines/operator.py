@@ -27,11 +27,6 @@ from ...types.struct_operators import on_items
 from ..base import Primitive
 from ..mapped_output import MappedOutput
 
-__all__ = [
-    "BlockWindow", "OperatorPrimitive", "block_split", "blocks_of", "check_conversion", "check_float64", "over_blocks",
-    "wider",
-]  # fmt: skip
-
 
 @dataclass(frozen=True)
 class BlockWindow:

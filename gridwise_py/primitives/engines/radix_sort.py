@@ -22,17 +22,6 @@ from ...types.datatype import DATATYPES, Datatype
 from ...types.operators import Add, operator_context
 from .key_codes import key_context, key_words
 
-__all__ = [
-    "ONESWEEP",
-    "REDUCE_THEN_SCAN",
-    "SortConfig",
-    "SortStrategy",
-    "add_sort",
-    "digits_of",
-    "rank_context",
-    "ranking_mode",
-]
-
 ONESWEEP, REDUCE_THEN_SCAN, COUNTING = "onesweep", "reduce_then_scan", "counting"
 SortStrategy: TypeAlias = Literal["onesweep", "reduce_then_scan"]
 # Of the kernel that writes keys by their counts: 16 keys of an invocation at a time, and how often.

@@ -30,17 +30,6 @@ from ..fusion import FUSED, Fusion, flat_of
 from .look_back import LookBackPrimitive
 from .operator import BlockWindow, block_split, blocks_of, wider
 
-__all__ = [
-    "KEY_DATATYPES",
-    "SegmentedPrimitive",
-    "heads_of_keys",
-    "search_steps",
-    "segmented_prefixes",
-    "segments_of",
-    "window_flags",
-    "with_buffer",
-]
-
 #: What keys may be: they are compared, not computed with.
 KEY_DATATYPES: Mapping[str, Datatype] = {
     name: datatype for name, datatype in ITEM_DATATYPES.items() if datatype.itemsize_bytes in (4, 8)

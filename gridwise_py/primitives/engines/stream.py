@@ -36,8 +36,6 @@ from ..base import Primitive
 from ..fusion import FUSED, Fusion, flat_of
 from .waiting import Waiting
 
-__all__ = ["FLAGS", "Field", "Mark", "StreamPrimitive", "count_argument"]
-
 _COUNT_MOST = 1 << 32
 #: What flags may be.
 FLAGS = STORAGE_DATATYPES

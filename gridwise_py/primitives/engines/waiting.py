@@ -12,8 +12,6 @@ from ...runtime.lookback_selftest import LookBackChoice, look_back_choice
 from ...tuning.shapes import look_back_tiles
 from ...types.capabilities import Capabilities, SubgroupMode
 
-__all__ = ["Waiting"]
-
 
 class _Tuned(Protocol):
     """The fields that tunings of kernels with a look-back have; None leaves the choice to the library."""
