@@ -129,6 +129,11 @@ def no_such_name(package: str, name: str) -> AttributeError:
     return AttributeError(f"module {package!r} has no attribute {name!r}{remedy}")
 
 
+def places_of(modules: Mapping[str, str]) -> dict[str, str]:
+    """Map each name to its module, from the names of each module in one text."""
+    return {name: module for module, names in modules.items() for name in names.split()}
+
+
 def loaded_late(
     package: str, places: Mapping[str, str], check_is_installed: Callable[[str], None] = lambda _: None
 ) -> Callable[[str], object]:

@@ -12,15 +12,9 @@ These names need the extras ``bench`` and ``dask``, and are loaded when they are
 needs no Dask: ``gridwise_py.fleet.files.read_fleet`` and ``gridwise_py.fleet.judge.judge``.
 """
 
-import typing as _typing
-
 from .. import extras as _extras
 from .. import namespace as _namespace
 
-if _typing.TYPE_CHECKING:
-    from .run import DeviceState, request_of, run_fleet
-
-__all__ = ["DeviceState", "request_of", "run_fleet"]
-
-if not _typing.TYPE_CHECKING:  # a type checker would take every name for one that is there
-    __getattr__ = _namespace.loaded_late(__name__, dict.fromkeys(__all__, "run"), _extras.check_dask_is_installed)
+_PLACES = _namespace.places_of({"run": "DeviceState request_of run_fleet"})
+__all__ = sorted(_PLACES)  # pyright: ignore[reportUnsupportedDunderAll]
+__getattr__ = _namespace.loaded_late(__name__, _PLACES, _extras.check_dask_is_installed)

@@ -81,7 +81,8 @@ class Primitive(OfOneDevice, ABC):
     -----
     How a subclass is made, in this order:
 
-    1. The class declares `arguments`, the usual rules of its calls, and `call_arrays`, their names for type checkers.
+    1. The class declares `arguments`, the usual rules of its calls. A base class of ``calls`` declares their names for
+       type checkers and ``help()``.
     2. Its constructor checks options and keeps them as attributes. `_take` takes items that may be an expression. It
        sets no arguments.
     3. `_arguments` returns the rules for these options, a function of the attributes alone; by default those declared.
@@ -100,8 +101,8 @@ class Primitive(OfOneDevice, ABC):
     overwrite_input: bool = False
     #: Whether calls take ``n=``, the number of items that count.
     takes_count: bool = False
-    #: A TypedDict: the arrays that calls may be given, for the signatures that people see.
-    call_arrays: ClassVar[type | None] = None
+    #: The arrays that calls may be given, with their annotations, for the signatures that people see.
+    call_arrays: ClassVar[dict[str, str]] = {}
     #: The expression that it reads in place of an array.
     _fusion: Fusion | None = None
     #: The expression of its results that it stores.
@@ -111,9 +112,10 @@ class Primitive(OfOneDevice, ABC):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if "call_arrays" in vars(cls) and cls.call_arrays is not None:
-            for name in _CALLS:
-                setattr(cls, name, with_arrays(getattr(Primitive, name), cls.call_arrays))
+        for base in cls.__bases__:
+            if arrays := vars(base).get("call_arrays"):
+                for name in _CALLS:
+                    setattr(cls, name, with_arrays(getattr(Primitive, name), arrays))
         if "__init__" in vars(cls):
             init = cast(Any, cls).__init__
 

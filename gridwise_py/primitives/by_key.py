@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import Any
 
 import numpy as np
 import wgpu
@@ -13,37 +13,21 @@ from ..planning.builder import PlanBuilder
 from ..planning.layout import Layout
 from ..planning.plan import CountedWork, Fill, Plan, Work
 from ..planning.signature import Argument, SameAs, UpTo
-from ..runtime.array import Array
-from ..runtime.bound_call import BoundCall
-from ..runtime.run import Run
 from ..settings import ScanStrategy
-from ..timing.queries import TimingSession
 from ..tuning.options import ScanTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, Datatype, ItemDatatypeLike
 from ..types.expression import Operators
 from ..types.operators import Add, BinOpLike
 from ..types.options import MOST_U32, integer, one_of
-from .call_signatures import Timed
+from .calls import ReduceByKeyCalls, ScanByKeyCalls
 from .engines.segments import SegmentedPrimitive, heads_of_keys, segmented_prefixes
 from .registry import register
 from .scan import KINDS, ScanKind
 
 
-class ScanByKeyArrays(TypedDict, total=False):
-    """The arrays of its calls."""
-
-    keys: Array | wgpu.GPUBuffer | None
-    items: Array | wgpu.GPUBuffer | None
-    output: Array | wgpu.GPUBuffer | None
-    n: int | Array | wgpu.GPUBuffer | None
-
-
-class ScanByKeyCall(ScanByKeyArrays, Timed, total=False): ...
-
-
 @register("scan_by_key")
-class ScanByKey(SegmentedPrimitive):
+class ScanByKey(ScanByKeyCalls, SegmentedPrimitive):
     """Compute the prefix sums of each run of equal keys.
 
     As `Scan`, for each run.
@@ -89,8 +73,6 @@ class ScanByKey(SegmentedPrimitive):
     >>> gw.ScanByKey(device, "u32", "u32", gw.Add).execute(keys=keys, items=items).output.to_numpy()
     array([1, 2, 3, 1, 2], dtype=uint32)
     """
-
-    call_arrays = ScanByKeyArrays
 
     arguments = (
         Argument("keys", datatype="key_datatype"),
@@ -144,39 +126,9 @@ class ScanByKey(SegmentedPrimitive):
         """Return numpy's result for the same input."""
         return self._prefixes(items, heads_of_keys(keys))
 
-    if TYPE_CHECKING:
-
-        def bind(self, **arrays: Unpack[ScanByKeyArrays]) -> BoundCall[Array]: ...
-        def record(
-            self,
-            encoder: wgpu.GPUCommandEncoder,
-            *,
-            trials: int = 1,
-            timing: TimingSession | None = None,
-            **arrays: Unpack[ScanByKeyArrays],
-        ) -> dict[str, Array]: ...
-        def execute(
-            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[ScanByKeyCall]
-        ) -> Run[Array]: ...
-        async def execute_async(self, **call: Unpack[ScanByKeyCall]) -> Run[Array]: ...
-
-
-class ReduceByKeyArrays(TypedDict, total=False):
-    """The arrays of its calls."""
-
-    keys: Array | wgpu.GPUBuffer | None
-    items: Array | wgpu.GPUBuffer | None
-    output_keys: Array | wgpu.GPUBuffer | None
-    output_values: Array | wgpu.GPUBuffer | None
-    count: Array | wgpu.GPUBuffer | None
-    n: int | Array | wgpu.GPUBuffer | None
-
-
-class ReduceByKeyCall(ReduceByKeyArrays, Timed, total=False): ...
-
 
 @register("reduce_by_key")
-class ReduceByKey(SegmentedPrimitive):
+class ReduceByKey(ReduceByKeyCalls, SegmentedPrimitive):
     """Combine the items of each run of equal keys.
 
     Parameters
@@ -224,8 +176,6 @@ class ReduceByKey(SegmentedPrimitive):
     >>> run.outputs["output_keys"].to_numpy(), run.outputs["output_values"].to_numpy()
     (array([7, 2], dtype=uint32), array([3, 7], dtype=uint32))
     """
-
-    call_arrays = ReduceByKeyArrays
 
     arguments = (
         Argument("keys", datatype="key_datatype"),
@@ -304,19 +254,3 @@ class ReduceByKey(SegmentedPrimitive):
         if keys.dtype.kind == "f":
             keys = keys + keys.dtype.type(0)  # −0 becomes +0
         return keys[starts], values, np.array([starts.size], dtype=np.uint32)
-
-    if TYPE_CHECKING:
-
-        def bind(self, **arrays: Unpack[ReduceByKeyArrays]) -> BoundCall[Array]: ...
-        def record(
-            self,
-            encoder: wgpu.GPUCommandEncoder,
-            *,
-            trials: int = 1,
-            timing: TimingSession | None = None,
-            **arrays: Unpack[ReduceByKeyArrays],
-        ) -> dict[str, Array]: ...
-        def execute(
-            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[ReduceByKeyCall]
-        ) -> Run[Array]: ...
-        async def execute_async(self, **call: Unpack[ReduceByKeyCall]) -> Run[Array]: ...

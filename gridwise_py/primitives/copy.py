@@ -6,13 +6,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from .calls import InputOutput
+from .calls import InputOutputCalls
 from .engines.elementwise import Elementwise, elementwise_arguments
 from .registry import register
 
 
 @register("copy")
-class Copy(InputOutput, Elementwise):
+class Copy(InputOutputCalls, Elementwise):
     """Copy items: ``output = input``.
 
     Its throughput is the limit for memory-bound kernels.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import numpy as np
 import wgpu
@@ -14,17 +13,12 @@ from ..planning.builder import PlanBuilder
 from ..planning.layout import Layout
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, SameAs
-from ..runtime.array import Array
-from ..runtime.bound_call import BoundCall
-from ..runtime.chunked_array import Items
-from ..runtime.run import Run
-from ..timing.queries import TimingSession
 from ..tuning.options import ElementwiseTuning
 from ..tuning.shapes import shapes_for
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, ItemDatatypeLike, as_datatype
 from .base import Primitive
-from .call_signatures import Timed
+from .calls import CopyRangesCalls
 from .engines.segments import search_steps
 from .scan import Scan
 
@@ -37,20 +31,7 @@ _MOST_BLOCKS = 2112
 _MOST_BLOCKS_CPU = 64
 
 
-class CopyRangesArrays(TypedDict, total=False):
-    """The arrays of its calls."""
-
-    source: Items | wgpu.GPUBuffer | None
-    source_offsets: Array | wgpu.GPUBuffer | None
-    destination_offsets: Array | wgpu.GPUBuffer | None
-    lengths: Array | wgpu.GPUBuffer | None
-    output: Items | wgpu.GPUBuffer | None
-
-
-class CopyRangesCall(CopyRangesArrays, Timed, total=False): ...
-
-
-class CopyRanges(Primitive):
+class CopyRanges(CopyRangesCalls, Primitive):
     """Copy many ranges of items of one array to other places.
 
     Parameters
@@ -93,8 +74,6 @@ class CopyRanges(Primitive):
     ... ).output.to_numpy()
     array([7, 8, 0, 5, 0], dtype=uint32)
     """
-
-    call_arrays = CopyRangesArrays
 
     datatypes = STORAGE_DATATYPES
     arguments = (
@@ -171,19 +150,3 @@ class CopyRanges(Primitive):
             length = max(min(length, source.size - begin, output.size - to), 0)
             found[to : to + length] = source[begin : begin + length]
         return found
-
-    if TYPE_CHECKING:
-
-        def bind(self, **arrays: Unpack[CopyRangesArrays]) -> BoundCall[Items]: ...
-        def record(
-            self,
-            encoder: wgpu.GPUCommandEncoder,
-            *,
-            trials: int = 1,
-            timing: TimingSession | None = None,
-            **arrays: Unpack[CopyRangesArrays],
-        ) -> dict[str, Items]: ...
-        def execute(
-            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[CopyRangesCall]
-        ) -> Run[Items]: ...
-        async def execute_async(self, **call: Unpack[CopyRangesCall]) -> Run[Items]: ...

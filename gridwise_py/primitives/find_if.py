@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack
+from typing import Any, ClassVar
 
 import numpy as np
 import wgpu
@@ -14,11 +14,6 @@ from ..planning.layout import Layout
 from ..planning.plan import Copy, Plan, Work
 from ..planning.signature import Argument
 from ..planning.windows import windows_of
-from ..runtime.array import Array
-from ..runtime.bound_call import BoundCall
-from ..runtime.chunked_array import Items
-from ..runtime.run import Run
-from ..timing.queries import TimingSession
 from ..tuning.options import ElementwiseTuning
 from ..tuning.shapes import shapes_for
 from ..types.capabilities import Capabilities
@@ -26,24 +21,13 @@ from ..types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, ItemDatatyp
 from ..types.expression import Operators, leaf
 from ..types.expression_functions import truth
 from .base import Primitive
-from .call_signatures import Timed
+from .calls import FindIfCalls
 from .fusion import Fusion
 from .registry import register
 
 
-class FindIfArrays(TypedDict, total=False):
-    """The arrays of its calls."""
-
-    input: Items | wgpu.GPUBuffer | None
-    output: Array | wgpu.GPUBuffer | None
-    n: int | Array | wgpu.GPUBuffer | None
-
-
-class FindIfCall(FindIfArrays, Timed, total=False): ...
-
-
 @register("find_if")
-class FindIf(Primitive):
+class FindIf(FindIfCalls, Primitive):
     """Find the first item for which a condition holds, or that is not 0.
 
     Parameters
@@ -76,8 +60,6 @@ class FindIf(Primitive):
     >>> gw.FindIf(device, gw.u32("x") > 3).execute(x=x).output.to_numpy()
     array([2], dtype=uint32)
     """
-
-    call_arrays = FindIfArrays
 
     takes_count = True
     datatypes: ClassVar[Mapping[str, Datatype]] = STORAGE_DATATYPES
@@ -152,19 +134,3 @@ class FindIf(Primitive):
         """Return numpy's result for the same input."""
         found = np.flatnonzero(input)
         return np.array([found[0] if found.size else input.size], dtype=np.uint32)
-
-    if TYPE_CHECKING:
-
-        def bind(self, **arrays: Unpack[FindIfArrays]) -> BoundCall[Array]: ...
-        def record(
-            self,
-            encoder: wgpu.GPUCommandEncoder,
-            *,
-            trials: int = 1,
-            timing: TimingSession | None = None,
-            **arrays: Unpack[FindIfArrays],
-        ) -> dict[str, Array]: ...
-        def execute(
-            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[FindIfCall]
-        ) -> Run[Array]: ...
-        async def execute_async(self, **call: Unpack[FindIfCall]) -> Run[Array]: ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from math import prod
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
+from typing import Any, cast
 
 import numpy as np
 import wgpu
@@ -13,11 +13,6 @@ import wgpu
 from ..call_errors import explained
 from ..errors import ArgumentError, DatatypeError
 from ..planning.signature import Argument, SameAs
-from ..runtime.array import Array
-from ..runtime.bound_call import BoundCall
-from ..runtime.chunked_array import Items
-from ..runtime.run import Run
-from ..timing.queries import TimingSession
 from ..tuning.options import HistogramTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import STORAGE_DATATYPES, Datatype, ItemDatatypeLike
@@ -25,7 +20,7 @@ from ..types.expression import Operators
 from ..types.operators import Add, BinOp
 from ..types.options import integer
 from .binned import Axis, BinnedPrimitive, BinStrategy, bins_of, edges_argument
-from .call_signatures import Timed
+from .calls import Histogram2DCalls, HistogramCalls
 from .registry import register
 
 _MOST_CHANNELS = 16
@@ -96,21 +91,8 @@ class _Histogram(BinnedPrimitive):
         return sums.astype(dtype)
 
 
-class HistogramArrays(TypedDict, total=False):
-    """The arrays of its calls."""
-
-    input: Items | wgpu.GPUBuffer | None
-    edges: Array | wgpu.GPUBuffer | None
-    weights: Items | wgpu.GPUBuffer | None
-    output: Array | wgpu.GPUBuffer | None
-    n: int | Array | wgpu.GPUBuffer | None
-
-
-class HistogramCall(HistogramArrays, Timed, total=False): ...
-
-
 @register("histogram")
-class Histogram(_Histogram):
+class Histogram(HistogramCalls, _Histogram):
     """Count the items in each bin, or add their weights: numpy's ``histogram``.
 
     Items outside and NaN are in no bin.
@@ -166,8 +148,6 @@ class Histogram(_Histogram):
     array([3, 0, 1, 1], dtype=uint32)
     """
 
-    call_arrays = HistogramArrays
-
     arguments = (
         Argument("input", chunked=True, any_shape=True),
         Argument("edges", is_apart=True),
@@ -214,39 +194,8 @@ class Histogram(_Histogram):
         """Return numpy's result for the same input."""
         return self._twin((input,), (edges,), weights)
 
-    if TYPE_CHECKING:
 
-        def bind(self, **arrays: Unpack[HistogramArrays]) -> BoundCall[Array]: ...
-        def record(
-            self,
-            encoder: wgpu.GPUCommandEncoder,
-            *,
-            trials: int = 1,
-            timing: TimingSession | None = None,
-            **arrays: Unpack[HistogramArrays],
-        ) -> dict[str, Array]: ...
-        def execute(
-            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[HistogramCall]
-        ) -> Run[Array]: ...
-        async def execute_async(self, **call: Unpack[HistogramCall]) -> Run[Array]: ...
-
-
-class Histogram2DArrays(TypedDict, total=False):
-    """The arrays of its calls."""
-
-    x: Items | wgpu.GPUBuffer | None
-    y: Items | wgpu.GPUBuffer | None
-    x_edges: Array | wgpu.GPUBuffer | None
-    y_edges: Array | wgpu.GPUBuffer | None
-    weights: Items | wgpu.GPUBuffer | None
-    output: Array | wgpu.GPUBuffer | None
-    n: int | Array | wgpu.GPUBuffer | None
-
-
-class Histogram2DCall(Histogram2DArrays, Timed, total=False): ...
-
-
-class Histogram2D(_Histogram):
+class Histogram2D(Histogram2DCalls, _Histogram):
     """Count pairs of items by bins of both, or add their weights: numpy's ``histogram2d``.
 
     Parameters
@@ -268,8 +217,6 @@ class Histogram2D(_Histogram):
     execute : takes ``x`` and ``y``, shape (n,) each, ``x_edges``, ``y_edges`` and ``weights``; gives ``output``, row by
         row: ``output.reshape(bins)``.
     """
-
-    call_arrays = Histogram2DArrays
 
     arguments = (
         Argument("x", chunked=True, any_shape=True),
@@ -323,22 +270,6 @@ class Histogram2D(_Histogram):
     ) -> np.ndarray:  # fmt: skip
         """Return numpy's result for the same input, shape (bins of x · bins of y,)."""
         return self._twin((x, y), (x_edges, y_edges), weights)
-
-    if TYPE_CHECKING:
-
-        def bind(self, **arrays: Unpack[Histogram2DArrays]) -> BoundCall[Array]: ...
-        def record(
-            self,
-            encoder: wgpu.GPUCommandEncoder,
-            *,
-            trials: int = 1,
-            timing: TimingSession | None = None,
-            **arrays: Unpack[Histogram2DArrays],
-        ) -> dict[str, Array]: ...
-        def execute(
-            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[Histogram2DCall]
-        ) -> Run[Array]: ...
-        async def execute_async(self, **call: Unpack[Histogram2DCall]) -> Run[Array]: ...
 
 
 @dataclass(frozen=True)

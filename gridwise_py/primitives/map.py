@@ -17,13 +17,13 @@ from ..types.capabilities import Capabilities
 from ..types.datatype import STORAGE_DATATYPES, ComputeDatatypeLike
 from ..types.expression import Operators
 from ..types.unary_operators import Square, UnaryOp, UnaryOpLike, as_unaryop, unary_context
-from .calls import InputOutput
+from .calls import InputOutputCalls
 from .engines.elementwise import Elementwise, elementwise_arguments
 from .registry import register
 
 
 @register("map")
-class Map(InputOutput, Elementwise):
+class Map(InputOutputCalls, Elementwise):
     """Apply an operator to each item: ``output[i] = op(input[i])``.
 
     Parameters

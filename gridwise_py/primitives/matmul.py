@@ -20,7 +20,8 @@ from ..tuning.options import MatMulTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import MATMUL_DATATYPES, Datatype, MatMulDatatypeLike, as_datatype
 from ..types.options import MOST_U32, integer
-from .calls import TwoInputs
+from .base import Primitive
+from .calls import TwoInputsCalls
 from .registry import register
 
 # lavapipe ends all loops of an invocation after 65,535 iterations in total.
@@ -28,7 +29,7 @@ _MOST_ITERATIONS_CPU = 65_000
 
 
 @register("matmul")
-class MatMul(TwoInputs):
+class MatMul(TwoInputsCalls, Primitive):
     """Multiply two matrices: ``output = a @ b``.
 
     Arrays hold the matrices row by row. Another size needs no compilation; in tensor cores it may.

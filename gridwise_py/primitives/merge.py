@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypedDict, Unpack
+from typing import Any, ClassVar
 
 import numpy as np
 import wgpu
@@ -15,11 +15,6 @@ from ..planning.builder import PlanBuilder
 from ..planning.layout import Layout, Operand
 from ..planning.plan import CountedWork, Fill, Plan, Work
 from ..planning.signature import Argument, UpTo
-from ..runtime.array import Array
-from ..runtime.bound_call import BoundCall
-from ..runtime.chunked_array import ItemsT
-from ..runtime.run import Run
-from ..timing.queries import TimingSession
 from ..tuning.options import ElementwiseTuning
 from ..tuning.rows import Shape
 from ..tuning.shapes import shapes_for
@@ -35,7 +30,7 @@ from ..types.datatype import (
     as_datatype,
 )
 from .base import Primitive
-from .call_signatures import Timed
+from .calls import MergeCalls
 from .engines.merge_order import (
     PARTITION_TILES,
     Less,
@@ -52,25 +47,8 @@ from .registry import register
 _COUNTS = ("a_count", "b_count")
 
 
-class MergeArrays(TypedDict, Generic[ItemsT], total=False):
-    """The arrays of its calls."""
-
-    a: ItemsT | wgpu.GPUBuffer | None
-    b: ItemsT | wgpu.GPUBuffer | None
-    a_values: ItemsT | wgpu.GPUBuffer | None
-    b_values: ItemsT | wgpu.GPUBuffer | None
-    a_count: Array | wgpu.GPUBuffer | None
-    b_count: Array | wgpu.GPUBuffer | None
-    output: ItemsT | wgpu.GPUBuffer | None
-    output_values: ItemsT | wgpu.GPUBuffer | None
-    count: Array | wgpu.GPUBuffer | None
-
-
-class MergeCall(MergeArrays[ItemsT], Timed, Generic[ItemsT], total=False): ...
-
-
 @register("merge")
-class Merge(Primitive):
+class Merge(MergeCalls, Primitive):
     """Merge two sorted arrays; of equal keys those of the first come first.
 
     Parameters
@@ -117,8 +95,6 @@ class Merge(Primitive):
     >>> gw.Merge(device, "u32").execute(a=a, b=b).output.to_numpy()
     array([1, 2, 4, 4, 4, 9], dtype=uint32)
     """
-
-    call_arrays = MergeArrays
 
     datatypes: ClassVar[Mapping[str, Datatype]] = ITEM_DATATYPES
     #: Whether integer keys without values are merged in registers, where a device has subgroups.
@@ -280,19 +256,3 @@ class Merge(Primitive):
         if self.counted:
             found.append(np.array([order.size], dtype=np.uint32))
         return found[0] if len(found) == 1 else tuple(found)
-
-    if TYPE_CHECKING:
-
-        def bind(self, **arrays: Unpack[MergeArrays[ItemsT]]) -> BoundCall[ItemsT]: ...
-        def record(
-            self,
-            encoder: wgpu.GPUCommandEncoder,
-            *,
-            trials: int = 1,
-            timing: TimingSession | None = None,
-            **arrays: Unpack[MergeArrays[ItemsT]],
-        ) -> dict[str, ItemsT]: ...
-        def execute(
-            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[MergeCall[ItemsT]]
-        ) -> Run[ItemsT]: ...
-        async def execute_async(self, **call: Unpack[MergeCall[ItemsT]]) -> Run[ItemsT]: ...

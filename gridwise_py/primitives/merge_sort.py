@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypedDict, Unpack
+from typing import Any, ClassVar
 
 import numpy as np
 import wgpu
@@ -14,11 +14,6 @@ from ..planning.builder import PlanBuilder
 from ..planning.layout import Layout, Operand
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, SameAs
-from ..runtime.array import Array
-from ..runtime.bound_call import BoundCall
-from ..runtime.chunked_array import ItemsT
-from ..runtime.run import Run
-from ..timing.queries import TimingSession
 from ..tuning.options import ElementwiseTuning
 from ..tuning.rows import Shape
 from ..tuning.shapes import shapes_for
@@ -35,7 +30,7 @@ from ..types.datatype import (
 from ..types.expression import Operators
 from ..types.expression_functions import StructExpression
 from .base import Primitive
-from .call_signatures import Timed
+from .calls import MergeSortCalls
 from .engines.merge_order import (
     PARTITION_TILES,
     Less,
@@ -51,21 +46,8 @@ from .registry import register
 _MOST_WORD = (1 << 32) - 1
 
 
-class MergeSortArrays(TypedDict, Generic[ItemsT], total=False):
-    """The arrays of its calls."""
-
-    input: ItemsT | wgpu.GPUBuffer | None
-    values: ItemsT | wgpu.GPUBuffer | None
-    output: ItemsT | wgpu.GPUBuffer | None
-    output_values: ItemsT | wgpu.GPUBuffer | None
-    n: int | Array | wgpu.GPUBuffer | None
-
-
-class MergeSortCall(MergeSortArrays[ItemsT], Timed, Generic[ItemsT], total=False): ...
-
-
 @register("merge_sort")
-class MergeSort(Primitive):
+class MergeSort(MergeSortCalls, Primitive):
     """Sort by any order, which a function of two items gives; stable.
 
     Parameters
@@ -111,8 +93,6 @@ class MergeSort(Primitive):
     >>> gw.MergeSort(device, "u32", less=lambda a, b: a % 10 < b % 10).execute(input=x).output.to_numpy()
     array([31, 11, 12, 22], dtype=uint32)
     """
-
-    call_arrays = MergeSortArrays
 
     datatypes: ClassVar[Mapping[str, Datatype]] = ITEM_DATATYPES
     takes_count = True
@@ -259,22 +239,6 @@ class MergeSort(Primitive):
             order = order[merged_order(self._order, items[order], runs)]
             run *= 2
         return items[order] if self.value_datatype is None else (items[order], arrays["values"][order])
-
-    if TYPE_CHECKING:
-
-        def bind(self, **arrays: Unpack[MergeSortArrays[ItemsT]]) -> BoundCall[ItemsT]: ...
-        def record(
-            self,
-            encoder: wgpu.GPUCommandEncoder,
-            *,
-            trials: int = 1,
-            timing: TimingSession | None = None,
-            **arrays: Unpack[MergeSortArrays[ItemsT]],
-        ) -> dict[str, ItemsT]: ...
-        def execute(
-            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[MergeSortCall[ItemsT]]
-        ) -> Run[ItemsT]: ...
-        async def execute_async(self, **call: Unpack[MergeSortCall[ItemsT]]) -> Run[ItemsT]: ...
 
 
 def _named(name: str, operands: Mapping[str, Operand]) -> dict[str, Operand]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack
+from typing import Any, ClassVar
 
 import numpy as np
 import wgpu
@@ -15,11 +15,6 @@ from ..planning.builder import PlanBuilder
 from ..planning.layout import Layout, Operand
 from ..planning.plan import Fill, Plan, Work
 from ..planning.signature import Argument
-from ..runtime.array import Array
-from ..runtime.bound_call import BoundCall
-from ..runtime.chunked_array import Items
-from ..runtime.run import Run
-from ..timing.queries import TimingSession
 from ..tuning.options import HistogramTuning
 from ..tuning.shapes import shapes_for
 from ..types.capabilities import Capabilities
@@ -27,7 +22,7 @@ from ..types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, KeyDatatype
 from ..types.expression import Operators
 from ..types.options import integer
 from .base import Primitive
-from .call_signatures import Timed
+from .calls import NthElementCalls
 from .engines.key_codes import key_codes, key_context, key_words
 from .registry import register
 
@@ -43,20 +38,8 @@ _CANDIDATES = 3
 _MOST_ITEMS = (1 << 32) - (1 << 20)
 
 
-class NthElementArrays(TypedDict, total=False):
-    """The arrays of its calls."""
-
-    input: Items | wgpu.GPUBuffer | None
-    places: Array | wgpu.GPUBuffer | None
-    values: Array | wgpu.GPUBuffer | None
-    n: int | Array | wgpu.GPUBuffer | None
-
-
-class NthElementCall(NthElementArrays, Timed, total=False): ...
-
-
 @register("nth_element")
-class NthElement(Primitive):
+class NthElement(NthElementCalls, Primitive):
     """Find the items that a sort would put at some places, without sorting.
 
     Parameters
@@ -95,8 +78,6 @@ class NthElement(Primitive):
     >>> gw.NthElement(device, "u32", 2).execute(input=x, places=places).output.to_numpy()
     array([10, 30], dtype=uint32)
     """
-
-    call_arrays = NthElementArrays
 
     takes_count = True
     datatypes: ClassVar[Mapping[str, Datatype]] = STORAGE_DATATYPES
@@ -210,19 +191,3 @@ class NthElement(Primitive):
         order = np.argsort(key_codes(input), kind="stable")
         found = input[order[np.minimum(places, input.size - 1)]]
         return found + input.dtype.type(0) if input.dtype.kind == "f" else found
-
-    if TYPE_CHECKING:
-
-        def bind(self, **arrays: Unpack[NthElementArrays]) -> BoundCall[Array]: ...
-        def record(
-            self,
-            encoder: wgpu.GPUCommandEncoder,
-            *,
-            trials: int = 1,
-            timing: TimingSession | None = None,
-            **arrays: Unpack[NthElementArrays],
-        ) -> dict[str, Array]: ...
-        def execute(
-            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[NthElementCall]
-        ) -> Run[Array]: ...
-        async def execute_async(self, **call: Unpack[NthElementCall]) -> Run[Array]: ...

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import Any
 
 import numpy as np
 import wgpu
@@ -11,39 +11,18 @@ import wgpu
 from ..call_errors import explained
 from ..errors import ArgumentError
 from ..planning.signature import Argument, SameAs, UpTo
-from ..runtime.array import Array
-from ..runtime.bound_call import BoundCall
-from ..runtime.chunked_array import Items
-from ..runtime.run import Run
 from ..settings import ScanStrategy
-from ..timing.queries import TimingSession
 from ..tuning.options import StreamTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import ITEM_DATATYPES, Datatype, ItemDatatypeLike
 from ..types.expression import Operators
-from .call_signatures import Timed
+from .calls import PartitionCalls
 from .engines.stream import FLAGS, Field, Mark, StreamPrimitive, count_argument
 from .registry import register
 
 
-class PartitionArrays(TypedDict, total=False):
-    """The arrays of its calls."""
-
-    input: Items | wgpu.GPUBuffer | None
-    flags: Items | wgpu.GPUBuffer | None
-    second_flags: Items | wgpu.GPUBuffer | None
-    first: Array | wgpu.GPUBuffer | None
-    second: Array | wgpu.GPUBuffer | None
-    rest: Array | wgpu.GPUBuffer | None
-    counts: Array | wgpu.GPUBuffer | None
-    n: int | Array | wgpu.GPUBuffer | None
-
-
-class PartitionCall(PartitionArrays, Timed, total=False): ...
-
-
 @register("partition")
-class Partition(StreamPrimitive):
+class Partition(PartitionCalls, StreamPrimitive):
     """Split items into those that a predicate marks and the rest, or into three parts; every part keeps the order.
 
     Parameters
@@ -75,8 +54,6 @@ class Partition(StreamPrimitive):
     >>> run.outputs["rest"].to_numpy()
     array([1, 1], dtype=uint32)
     """
-
-    call_arrays = PartitionArrays
 
     datatypes = ITEM_DATATYPES
     splits = True
@@ -143,19 +120,3 @@ class Partition(StreamPrimitive):
             left &= ~marked
         found.append(items[left])
         return *found, np.array([part.size for part in found], dtype=np.uint32)
-
-    if TYPE_CHECKING:
-
-        def bind(self, **arrays: Unpack[PartitionArrays]) -> BoundCall[Array]: ...
-        def record(
-            self,
-            encoder: wgpu.GPUCommandEncoder,
-            *,
-            trials: int = 1,
-            timing: TimingSession | None = None,
-            **arrays: Unpack[PartitionArrays],
-        ) -> dict[str, Array]: ...
-        def execute(
-            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[PartitionCall]
-        ) -> Run[Array]: ...
-        async def execute_async(self, **call: Unpack[PartitionCall]) -> Run[Array]: ...

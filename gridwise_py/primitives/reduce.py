@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import Any
 
 import numpy as np
 import wgpu
@@ -15,11 +15,6 @@ from ..planning.layout import Layout, Operand
 from ..planning.lookback_state import ChainedState
 from ..planning.plan import Copy, Plan, Work
 from ..planning.signature import Argument
-from ..runtime.array import Array
-from ..runtime.bound_call import BoundCall
-from ..runtime.chunked_array import Items
-from ..runtime.run import Run
-from ..timing.queries import TimingSession
 from ..tuning.options import ReduceTuning
 from ..tuning.rows import Shape
 from ..types.capabilities import Capabilities
@@ -27,24 +22,13 @@ from ..types.datatype import Datatype, ItemDatatypeLike, Struct
 from ..types.expression import Operators
 from ..types.operators import Add, BinOp, BinOpLike
 from ..types.struct_operators import ArgMax, ArgMinMax, ArgOp, Moments, rank_text
-from .call_signatures import Timed
+from .calls import ReduceCalls
 from .engines.operator import BlockWindow, OperatorPrimitive, blocks_of, over_blocks
 from .registry import register
 
 
-class ReduceArrays(TypedDict, total=False):
-    """The arrays of its calls."""
-
-    input: Items | wgpu.GPUBuffer | None
-    output: Array | wgpu.GPUBuffer | None
-    n: int | Array | wgpu.GPUBuffer | None
-
-
-class ReduceCall(ReduceArrays, Timed, total=False): ...
-
-
 @register("reduce")
-class Reduce(OperatorPrimitive):
+class Reduce(ReduceCalls, OperatorPrimitive):
     """Combine all items by an operator.
 
     Integers wrap. NaN propagates, and −0 is less than +0. The GPU may flush denormals. An empty minimum raises, unless
@@ -123,8 +107,6 @@ class Reduce(OperatorPrimitive):
     >>> gw.Reduce(device, "u32", gw.Max).execute(input=x).output.to_numpy()
     array([9], dtype=uint32)
     """
-
-    call_arrays = ReduceArrays
 
     takes_count = True
     # Any overlap is allowed: the result is written after everything was read.
@@ -276,22 +258,6 @@ class Reduce(OperatorPrimitive):
             return np.array([self.op.empty_result(self.result_datatype)], dtype=dtype)
         with np.errstate(over="ignore"):
             return np.array([fold(self.op, input.astype(dtype))]).astype(dtype)
-
-    if TYPE_CHECKING:
-
-        def bind(self, **arrays: Unpack[ReduceArrays]) -> BoundCall[Array]: ...
-        def record(
-            self,
-            encoder: wgpu.GPUCommandEncoder,
-            *,
-            trials: int = 1,
-            timing: TimingSession | None = None,
-            **arrays: Unpack[ReduceArrays],
-        ) -> dict[str, Array]: ...
-        def execute(
-            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[ReduceCall]
-        ) -> Run[Array]: ...
-        async def execute_async(self, **call: Unpack[ReduceCall]) -> Run[Array]: ...
 
 
 def fold(op: BinOp, items: np.ndarray) -> Any:

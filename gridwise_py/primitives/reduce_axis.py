@@ -25,7 +25,7 @@ from ..types.datatype import ItemDatatypeLike
 from ..types.expression import Operators
 from ..types.operators import Add, BinOpLike
 from ..types.options import integer
-from .calls import InputOutput
+from .calls import InputOutputCalls
 from .engines.operator import OperatorPrimitive, wider
 from .registry import register
 
@@ -43,7 +43,7 @@ class _Matrices:
 
 
 @register("reduce_axis")
-class ReduceAxis(InputOutput, OperatorPrimitive):
+class ReduceAxis(InputOutputCalls, OperatorPrimitive):
     """Combine the items of an array along an axis.
 
     At the call only the number of items counts, in C order.

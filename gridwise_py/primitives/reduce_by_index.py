@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import Any
 
 import numpy as np
 import wgpu
@@ -11,11 +11,6 @@ import wgpu
 from ..call_errors import explained
 from ..errors import ArgumentError, DatatypeError
 from ..planning.signature import Argument, SameAs
-from ..runtime.array import Array
-from ..runtime.bound_call import BoundCall
-from ..runtime.chunked_array import Items
-from ..runtime.run import Run
-from ..timing.queries import TimingSession
 from ..tuning.options import HistogramTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import STORAGE_DATATYPES, Datatype, ItemDatatypeLike
@@ -24,25 +19,13 @@ from ..types.operators import Add, BinOp, BinOpLike, as_binop
 from ..types.options import integer
 from ..types.struct_operators import on_items
 from .binned import Axis, BinnedPrimitive, BinStrategy, bins_of
-from .call_signatures import Timed
+from .calls import ReduceByIndexCalls
 from .reduce import fold
 from .registry import register
 
 
-class ReduceByIndexArrays(TypedDict, total=False):
-    """The arrays of its calls."""
-
-    indices: Items | wgpu.GPUBuffer | None
-    items: Items | wgpu.GPUBuffer | None
-    output: Array | wgpu.GPUBuffer | None
-    n: int | Array | wgpu.GPUBuffer | None
-
-
-class ReduceByIndexCall(ReduceByIndexArrays, Timed, total=False): ...
-
-
 @register("reduce_by_index")
-class ReduceByIndex(BinnedPrimitive):
+class ReduceByIndex(ReduceByIndexCalls, BinnedPrimitive):
     """Combine the items of each index, by a commutative operator.
 
     An index that no item has gets the identity. Indices that are negative, or not below `size`, are left out.
@@ -90,8 +73,6 @@ class ReduceByIndex(BinnedPrimitive):
     >>> gw.ReduceByIndex(device, "u32", "u32", gw.Max, size=3).execute(indices=indices, items=items).output.to_numpy()
     array([5, 0, 7], dtype=uint32)
     """
-
-    call_arrays = ReduceByIndexArrays
 
     _label = "reduce_by_index"
     arguments = (
@@ -164,19 +145,3 @@ class ReduceByIndex(BinnedPrimitive):
         for place, part in zip(found, parts, strict=True):
             result[place] = fold(self.op, part)
         return result
-
-    if TYPE_CHECKING:
-
-        def bind(self, **arrays: Unpack[ReduceByIndexArrays]) -> BoundCall[Array]: ...
-        def record(
-            self,
-            encoder: wgpu.GPUCommandEncoder,
-            *,
-            trials: int = 1,
-            timing: TimingSession | None = None,
-            **arrays: Unpack[ReduceByIndexArrays],
-        ) -> dict[str, Array]: ...
-        def execute(
-            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[ReduceByIndexCall]
-        ) -> Run[Array]: ...
-        async def execute_async(self, **call: Unpack[ReduceByIndexCall]) -> Run[Array]: ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, Unpack
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import wgpu
@@ -16,10 +16,6 @@ from ..planning.layout import Layout, Operand
 from ..planning.plan import CountedWork, Fill, Plan, Work
 from ..planning.signature import Argument, SameAs, UpTo
 from ..planning.windows import binding_limit
-from ..runtime.array import Array
-from ..runtime.bound_call import BoundCall
-from ..runtime.run import Run
-from ..timing.queries import TimingSession
 from ..tuning.options import ElementwiseTuning
 from ..tuning.rows import Shape
 from ..tuning.shapes import shapes_for
@@ -28,7 +24,7 @@ from ..types.datatype import DATATYPES, ITEM_DATATYPES, Datatype, ItemDatatypeLi
 from ..types.expression import Operators
 from ..types.options import MOST_U32, integer, one_of
 from .base import Primitive
-from .call_signatures import Timed
+from .calls import RepeatCalls
 from .engines.segments import search_steps
 from .registry import register
 from .scan import Scan
@@ -36,22 +32,8 @@ from .scan import Scan
 _U32 = DATATYPES["u32"]
 
 
-class RepeatArrays(TypedDict, total=False):
-    """The arrays of its calls."""
-
-    values: Array | wgpu.GPUBuffer | None
-    counts: Array | wgpu.GPUBuffer | None
-    offsets: Array | wgpu.GPUBuffer | None
-    output: Array | wgpu.GPUBuffer | None
-    count: Array | wgpu.GPUBuffer | None
-    n: int | Array | wgpu.GPUBuffer | None
-
-
-class RepeatCall(RepeatArrays, Timed, total=False): ...
-
-
 @register("repeat")
-class Repeat(Primitive):
+class Repeat(RepeatCalls, Primitive):
     """Repeat each value as often as a count says, as ``np.repeat`` does.
 
     The result carries its count.
@@ -93,8 +75,6 @@ class Repeat(Primitive):
     >>> gw.Repeat(device, "u32", size=10).execute(values=values, counts=counts).output.to_numpy()
     array([7, 7, 9, 9, 9], dtype=uint32)
     """
-
-    call_arrays = RepeatArrays
 
     takes_count = True
     datatypes: ClassVar[Mapping[str, Datatype]] = {
@@ -233,19 +213,3 @@ class Repeat(Primitive):
         values = arrays["values"] if self._has_values else np.arange(counts.size, dtype=np.uint32)
         repeated = np.repeat(values, counts)
         return repeated, np.array([repeated.size], dtype=np.uint32)
-
-    if TYPE_CHECKING:
-
-        def bind(self, **arrays: Unpack[RepeatArrays]) -> BoundCall[Array]: ...
-        def record(
-            self,
-            encoder: wgpu.GPUCommandEncoder,
-            *,
-            trials: int = 1,
-            timing: TimingSession | None = None,
-            **arrays: Unpack[RepeatArrays],
-        ) -> dict[str, Array]: ...
-        def execute(
-            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[RepeatCall]
-        ) -> Run[Array]: ...
-        async def execute_async(self, **call: Unpack[RepeatCall]) -> Run[Array]: ...

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import numpy as np
 import wgpu
@@ -11,17 +10,12 @@ import wgpu
 from ..call_errors import explained
 from ..errors import ArgumentError
 from ..planning.signature import Argument, UpTo
-from ..runtime.array import Array
-from ..runtime.bound_call import BoundCall
-from ..runtime.chunked_array import Items
-from ..runtime.run import Run
 from ..settings import ScanStrategy
-from ..timing.queries import TimingSession
 from ..tuning.options import StreamTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, ItemDatatypeLike
 from ..types.expression import Operators
-from .call_signatures import Timed
+from .calls import RunLengthCalls
 from .engines.stream import Field, Mark, StreamPrimitive, count_argument
 from .registry import register
 from .unique import run_heads
@@ -29,22 +23,8 @@ from .unique import run_heads
 _OUTPUTS = ("values", "starts", "lengths")
 
 
-class RunLengthArrays(TypedDict, total=False):
-    """The arrays of its calls."""
-
-    keys: Items | wgpu.GPUBuffer | None
-    values: Array | wgpu.GPUBuffer | None
-    starts: Array | wgpu.GPUBuffer | None
-    lengths: Array | wgpu.GPUBuffer | None
-    count: Array | wgpu.GPUBuffer | None
-    n: int | Array | wgpu.GPUBuffer | None
-
-
-class RunLengthCall(RunLengthArrays, Timed, total=False): ...
-
-
 @register("run_length")
-class RunLength(StreamPrimitive):
+class RunLength(RunLengthCalls, StreamPrimitive):
     """Encode runs of equal keys: the key, the position of the first one, and how many there are.
 
     Parameters
@@ -78,8 +58,6 @@ class RunLength(StreamPrimitive):
     >>> run.outputs["lengths"].to_numpy()
     array([2, 3, 1], dtype=uint32)
     """
-
-    call_arrays = RunLengthArrays
 
     datatypes = STORAGE_DATATYPES
     _label = "run_length"
@@ -129,19 +107,3 @@ class RunLength(StreamPrimitive):
         found = {"values": keys[starts], "starts": starts, "lengths": np.diff(np.append(starts, keys.size))}
         chosen = [found[name] if name == "values" else found[name].astype(np.uint32) for name in self.outputs]
         return *chosen, np.array([starts.size], dtype=np.uint32)
-
-    if TYPE_CHECKING:
-
-        def bind(self, **arrays: Unpack[RunLengthArrays]) -> BoundCall[Array]: ...
-        def record(
-            self,
-            encoder: wgpu.GPUCommandEncoder,
-            *,
-            trials: int = 1,
-            timing: TimingSession | None = None,
-            **arrays: Unpack[RunLengthArrays],
-        ) -> dict[str, Array]: ...
-        def execute(
-            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[RunLengthCall]
-        ) -> Run[Array]: ...
-        async def execute_async(self, **call: Unpack[RunLengthCall]) -> Run[Array]: ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypedDict, Unpack, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import wgpu
@@ -17,19 +17,14 @@ from ..planning.layout import COUNT, Layout, Operand
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, SameAs
 from ..planning.windows import part_of, windows_of
-from ..runtime.array import Array
-from ..runtime.bound_call import BoundCall
-from ..runtime.chunked_array import ItemsT
-from ..runtime.run import Run
 from ..settings import ScanStrategy
-from ..timing.queries import TimingSession
 from ..tuning.options import ScanTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import Datatype, ItemDatatypeLike
 from ..types.expression import Operators
 from ..types.operators import Add, BinOp, BinOpLike, memory_context, operator_context
 from ..types.options import one_of
-from .call_signatures import Timed
+from .calls import ScanCalls
 from .engines.look_back import LookBackPrimitive
 from .engines.operator import blocks_of, over_blocks, wider
 from .registry import register
@@ -43,20 +38,8 @@ _INITIAL = Argument("initial", datatype="result_datatype", length=1, any_shape=T
 _MAX_TILES_WITHOUT_TICKETS_ON_CPU = 256
 
 
-class ScanArrays(TypedDict, Generic[ItemsT], total=False):
-    """The arrays of its calls."""
-
-    input: ItemsT | wgpu.GPUBuffer | None
-    initial: Array | wgpu.GPUBuffer | None
-    output: ItemsT | wgpu.GPUBuffer | None
-    n: int | Array | wgpu.GPUBuffer | None
-
-
-class ScanCall(ScanArrays[ItemsT], Timed, Generic[ItemsT], total=False): ...
-
-
 @register("scan")
-class Scan(LookBackPrimitive):
+class Scan(ScanCalls, LookBackPrimitive):
     """Compute all prefix sums, under any operator.
 
     Item i of the output combines items 0 to i of the input (inclusive), or 0 to i − 1 (exclusive, where item 0 is the
@@ -149,8 +132,6 @@ class Scan(LookBackPrimitive):
     >>> gw.Scan(device, "u32", initial=True).execute(input=x, initial=before).output.to_numpy()
     array([11, 12, 13, 14, 15], dtype=uint32)
     """
-
-    call_arrays = ScanArrays
 
     takes_count = True
     _kernel = "scan_lookback"
@@ -383,22 +364,6 @@ class Scan(LookBackPrimitive):
             return inclusive
         first = np.array([self.op.identity_for(self.result_datatype)], dtype=inclusive.dtype)
         return np.concatenate([first, inclusive[:-1]])
-
-    if TYPE_CHECKING:
-
-        def bind(self, **arrays: Unpack[ScanArrays[ItemsT]]) -> BoundCall[ItemsT]: ...
-        def record(
-            self,
-            encoder: wgpu.GPUCommandEncoder,
-            *,
-            trials: int = 1,
-            timing: TimingSession | None = None,
-            **arrays: Unpack[ScanArrays[ItemsT]],
-        ) -> dict[str, ItemsT]: ...
-        def execute(
-            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[ScanCall[ItemsT]]
-        ) -> Run[ItemsT]: ...
-        async def execute_async(self, **call: Unpack[ScanCall[ItemsT]]) -> Run[ItemsT]: ...
 
 
 def prefixes(op: BinOp, items: np.ndarray) -> np.ndarray:

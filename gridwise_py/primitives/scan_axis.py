@@ -22,7 +22,7 @@ from ..types.capabilities import Capabilities
 from ..types.datatype import ItemDatatypeLike
 from ..types.operators import Add, BinOpLike
 from ..types.options import one_of
-from .calls import InputOutput
+from .calls import InputOutputCalls
 from .engines.operator import OperatorPrimitive, wider
 from .reduce_axis import array_shape, axes_of
 from .scan import KINDS, ScanKind
@@ -61,7 +61,7 @@ class _Shape:
     part_length: int
 
 
-class ScanAxis(InputOutput, OperatorPrimitive):
+class ScanAxis(InputOutputCalls, OperatorPrimitive):
     """Compute prefix sums along an axis of an array.
 
     At the call only the number of items counts, in C order.

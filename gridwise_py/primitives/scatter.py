@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict, Unpack
-
 import numpy as np
 import wgpu
 
@@ -13,35 +11,19 @@ from ..planning.layout import Layout
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, SameAs
 from ..planning.windows import windows_of
-from ..runtime.array import Array
-from ..runtime.bound_call import BoundCall
-from ..runtime.run import Run
-from ..timing.queries import TimingSession
 from ..tuning.options import ElementwiseTuning
 from ..tuning.shapes import shapes_for
 from ..types.capabilities import Capabilities
 from ..types.datatype import STORAGE_DATATYPES, Datatype, ItemDatatypeLike, as_datatype
 from ..types.expression import Operators
 from .base import Primitive
-from .call_signatures import Timed
+from .calls import ScatterCalls
 from .engines.items_kernel import described
 
 _KNOWN = {name: each for name, each in STORAGE_DATATYPES.items() if each.dtype.kind in "iu"}
 
 
-class ScatterArrays(TypedDict, total=False):
-    """The arrays of its calls."""
-
-    items: Array | wgpu.GPUBuffer | None
-    indices: Array | wgpu.GPUBuffer | None
-    output: Array | wgpu.GPUBuffer | None
-    n: int | Array | wgpu.GPUBuffer | None
-
-
-class ScatterCall(ScatterArrays, Timed, total=False): ...
-
-
-class Scatter(Primitive):
+class Scatter(ScatterCalls, Primitive):
     """Write items to the places that indices name: ``output[indices[i]] = items[i]``.
 
     Parameters
@@ -80,8 +62,6 @@ class Scatter(Primitive):
     >>> gw.Scatter(device, "u32").execute(items=items, indices=indices, output=output).output.to_numpy()
     array([8, 0, 0, 7, 0], dtype=uint32)
     """
-
-    call_arrays = ScatterArrays
 
     takes_count = True
     datatypes = STORAGE_DATATYPES
@@ -142,19 +122,3 @@ class Scatter(Primitive):
         result = output.copy()
         result[indices[inside].astype(np.int64)] = items[inside]
         return result
-
-    if TYPE_CHECKING:
-
-        def bind(self, **arrays: Unpack[ScatterArrays]) -> BoundCall[Array]: ...
-        def record(
-            self,
-            encoder: wgpu.GPUCommandEncoder,
-            *,
-            trials: int = 1,
-            timing: TimingSession | None = None,
-            **arrays: Unpack[ScatterArrays],
-        ) -> dict[str, Array]: ...
-        def execute(
-            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[ScatterCall]
-        ) -> Run[Array]: ...
-        async def execute_async(self, **call: Unpack[ScatterCall]) -> Run[Array]: ...

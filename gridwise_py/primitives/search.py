@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypeAlias, TypedDict, Unpack, get_args
+from typing import ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 import wgpu
@@ -16,10 +16,6 @@ from ..planning.layout import Layout, Operand
 from ..planning.plan import Fill, Plan, Work
 from ..planning.signature import Argument, SameAs
 from ..planning.windows import windows_of
-from ..runtime.bound_call import BoundCall
-from ..runtime.chunked_array import Items, ItemsT
-from ..runtime.run import Run
-from ..timing.queries import TimingSession
 from ..tuning.options import ElementwiseTuning
 from ..tuning.shapes import shapes_for
 from ..types.capabilities import Capabilities
@@ -27,7 +23,7 @@ from ..types.datatype import DATATYPES, STORAGE_DATATYPES, VALUE_DATATYPES, Data
 from ..types.expression import Operators
 from ..types.options import one_of
 from .base import Primitive
-from .call_signatures import Timed
+from .calls import SearchCalls
 from .engines.key_codes import key_context
 from .registry import register
 
@@ -45,20 +41,8 @@ _MOST_KEYS = (1 << 31) - 1
 SEARCHED_DATATYPES: Mapping[str, Datatype] = VALUE_DATATYPES | {"f16": STORAGE_DATATYPES["f16"]}
 
 
-class SearchArrays(TypedDict, Generic[ItemsT], total=False):
-    """The arrays of its calls."""
-
-    sorted: Items | wgpu.GPUBuffer | None
-    queries: ItemsT | wgpu.GPUBuffer | None
-    sorter: Items | wgpu.GPUBuffer | None
-    output: ItemsT | wgpu.GPUBuffer | None
-
-
-class SearchCall(SearchArrays[ItemsT], Timed, Generic[ItemsT], total=False): ...
-
-
 @register("search")
-class Search(Primitive):
+class Search(SearchCalls, Primitive):
     """Find where queries go into sorted keys so that these stay sorted: numpy's ``searchsorted``.
 
     Parameters
@@ -104,8 +88,6 @@ class Search(Primitive):
     >>> gw.Search(device, "u32", queries=gw.index).execute(sorted=keys, output=first).output.to_numpy()
     array([0, 0, 1, 1, 3, 3, 3, 3, 4], dtype=uint32)
     """
-
-    call_arrays = SearchArrays
 
     datatypes: ClassVar[Mapping[str, Datatype]] = SEARCHED_DATATYPES
     # Whether the output says if a query is among the keys, in place of its index.
@@ -248,22 +230,6 @@ class Search(Primitive):
     def _reference(self, sorted: np.ndarray, queries: np.ndarray, sorter: np.ndarray | None = None) -> np.ndarray:
         """Return the result of numpy's searchsorted."""
         return np.searchsorted(sorted, queries, self.side, sorter).astype(np.uint32)
-
-    if TYPE_CHECKING:
-
-        def bind(self, **arrays: Unpack[SearchArrays[ItemsT]]) -> BoundCall[ItemsT]: ...
-        def record(
-            self,
-            encoder: wgpu.GPUCommandEncoder,
-            *,
-            trials: int = 1,
-            timing: TimingSession | None = None,
-            **arrays: Unpack[SearchArrays[ItemsT]],
-        ) -> dict[str, ItemsT]: ...
-        def execute(
-            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[SearchCall[ItemsT]]
-        ) -> Run[ItemsT]: ...
-        async def execute_async(self, **call: Unpack[SearchCall[ItemsT]]) -> Run[ItemsT]: ...
 
 
 class IsIn(Search):

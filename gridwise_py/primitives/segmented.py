@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
+from typing import Any, NamedTuple
 
 import numpy as np
 import wgpu
@@ -18,11 +18,7 @@ from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, SameAs
 from ..planning.source import Source
 from ..planning.windows import binding_limit, bindings_for
-from ..runtime.array import Array
-from ..runtime.bound_call import BoundCall
-from ..runtime.run import Run
 from ..settings import ScanStrategy
-from ..timing.queries import TimingSession
 from ..tuning.options import ScanTuning
 from ..tuning.rows import Shape, Shapes
 from ..types.capabilities import Capabilities
@@ -30,7 +26,7 @@ from ..types.datatype import DATATYPES, ItemDatatypeLike
 from ..types.expression import Operators
 from ..types.operators import Add, BinOpLike
 from ..types.options import MOST_U32, integer, one_of
-from .call_signatures import Timed
+from .calls import ByOffsetsCalls
 from .engines.operator import BlockWindow, blocks_of
 from .engines.segments import SegmentedPrimitive, segmented_prefixes, segments_of, window_flags
 from .reduce_axis import ReduceAxis
@@ -81,22 +77,8 @@ def _segments_of(lengths: Mapping[str, int]) -> int:
     return max(lengths["offsets"], 1) - 1
 
 
-class ByOffsetsArrays(TypedDict, total=False):
-    """The arrays of its calls."""
-
-    items: Array | wgpu.GPUBuffer | None
-    offsets: Array | wgpu.GPUBuffer | None
-    output: Array | wgpu.GPUBuffer | None
-    n: int | Array | wgpu.GPUBuffer | None
-
-
-class ByOffsetsCall(ByOffsetsArrays, Timed, total=False): ...
-
-
-class _ByOffsets(SegmentedPrimitive):
+class _ByOffsets(ByOffsetsCalls, SegmentedPrimitive):
     """Base of primitives whose segments are given by offsets."""
-
-    call_arrays = ByOffsetsArrays
 
     _heads = "offsets"
 
@@ -104,22 +86,6 @@ class _ByOffsets(SegmentedPrimitive):
     def at_size(cls, n: int, segment: int = 1024, **axes: Any) -> tuple[dict[str, Any], dict[str, int]]:
         """Return the lengths for segments of equal length, of which the last may be shorter."""
         return {}, {"items": n, "offsets": -(-n // segment) + 1}
-
-    if TYPE_CHECKING:
-
-        def bind(self, **arrays: Unpack[ByOffsetsArrays]) -> BoundCall[Array]: ...
-        def record(
-            self,
-            encoder: wgpu.GPUCommandEncoder,
-            *,
-            trials: int = 1,
-            timing: TimingSession | None = None,
-            **arrays: Unpack[ByOffsetsArrays],
-        ) -> dict[str, Array]: ...
-        def execute(
-            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[ByOffsetsCall]
-        ) -> Run[Array]: ...
-        async def execute_async(self, **call: Unpack[ByOffsetsCall]) -> Run[Array]: ...
 
 
 def _heads_of_offsets(offsets: np.ndarray, n: int) -> np.ndarray:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict, Unpack
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import wgpu
@@ -22,10 +22,6 @@ from ..planning.kernel_constants import BINS, DIGIT_WIDTH_SHIFT, DIGIT_WORD_SHIF
 from ..planning.layout import COUNT, Layout, Operand
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, SameAs
-from ..runtime.array import Array
-from ..runtime.bound_call import BoundCall
-from ..runtime.run import Run
-from ..timing.queries import TimingSession
 from ..tuning.options import SegmentedSortTuning
 from ..tuning.segmented_sort_shapes import (
     SegmentedSortShape,
@@ -47,7 +43,7 @@ from ..types.expression import Operators
 from ..types.operators import Add, operator_context
 from ..types.options import integer
 from .base import Primitive
-from .call_signatures import Timed
+from .calls import SegmentedSortCalls
 from .engines.key_codes import key_codes, key_context, key_words
 from .engines.radix_sort import digits_of, rank_context, ranking_mode
 from .engines.segments import segments_of
@@ -65,22 +61,8 @@ _LIST_WORKGROUP_SIZE = 64
 _MOST_LONG_WORKGROUPS = 2048
 
 
-class SegmentedSortArrays(TypedDict, total=False):
-    """The arrays of its calls."""
-
-    keys: Array | wgpu.GPUBuffer | None
-    values: Array | wgpu.GPUBuffer | None
-    offsets: Array | wgpu.GPUBuffer | None
-    output_keys: Array | wgpu.GPUBuffer | None
-    output_values: Array | wgpu.GPUBuffer | None
-    n: int | Array | wgpu.GPUBuffer | None
-
-
-class SegmentedSortCall(SegmentedSortArrays, Timed, total=False): ...
-
-
 @register("segmented_sort")
-class SegmentedSort(Primitive):
+class SegmentedSort(SegmentedSortCalls, Primitive):
     """Sort the items of each segment; stable.
 
     Segments are those of `SegmentedReduce`.
@@ -135,8 +117,6 @@ class SegmentedSort(Primitive):
     >>> gw.SegmentedSort(device, "u32", length=2, descending=True).execute(keys=keys).output.to_numpy()
     array([3, 1, 9, 2, 7], dtype=uint32)
     """
-
-    call_arrays = SegmentedSortArrays
 
     takes_count = True
     #: Most workgroups that share the tiles of long segments; tests set fewer.
@@ -456,19 +436,3 @@ class SegmentedSort(Primitive):
             segment = np.searchsorted(offsets, np.arange(n), side="right")
         order = np.lexsort((key_codes(keys, self.descending), segment))
         return keys[order] if values is None else (keys[order], values[order])
-
-    if TYPE_CHECKING:
-
-        def bind(self, **arrays: Unpack[SegmentedSortArrays]) -> BoundCall[Array]: ...
-        def record(
-            self,
-            encoder: wgpu.GPUCommandEncoder,
-            *,
-            trials: int = 1,
-            timing: TimingSession | None = None,
-            **arrays: Unpack[SegmentedSortArrays],
-        ) -> dict[str, Array]: ...
-        def execute(
-            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[SegmentedSortCall]
-        ) -> Run[Array]: ...
-        async def execute_async(self, **call: Unpack[SegmentedSortCall]) -> Run[Array]: ...

@@ -2,44 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict, Unpack
-
 import numpy as np
 import wgpu
 
 from ..call_errors import explained
 from ..planning.signature import Argument, SameAs, UpTo
-from ..runtime.array import Array
-from ..runtime.bound_call import BoundCall
-from ..runtime.chunked_array import Items
-from ..runtime.run import Run
 from ..settings import ScanStrategy
-from ..timing.queries import TimingSession
 from ..tuning.options import StreamTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, ItemDatatypeLike
 from ..types.expression import Operators
 from ..types.expression_functions import StructExpression
-from .call_signatures import Timed
+from .calls import SelectCalls
 from .engines.stream import FLAGS, Field, Mark, StreamPrimitive, count_argument
 from .registry import register
 
 
-class SelectArrays(TypedDict, total=False):
-    """The arrays of its calls."""
-
-    input: Items | wgpu.GPUBuffer | None
-    flags: Items | wgpu.GPUBuffer | None
-    output: Array | wgpu.GPUBuffer | None
-    count: Array | wgpu.GPUBuffer | None
-    n: int | Array | wgpu.GPUBuffer | None
-
-
-class SelectCall(SelectArrays, Timed, total=False): ...
-
-
 @register("select")
-class Select(StreamPrimitive):
+class Select(SelectCalls, StreamPrimitive):
     """Copy the items that a flag or a predicate marks, in order, and count them.
 
     Parameters
@@ -94,8 +74,6 @@ class Select(StreamPrimitive):
     >>> gw.Select(device, gw.u32("x"), where=gw.u32("x") > 2).execute(x=x).output.to_numpy()
     array([3, 4, 5], dtype=uint32)
     """
-
-    call_arrays = SelectArrays
 
     datatypes = ITEM_DATATYPES
     _label = "select"
@@ -152,22 +130,6 @@ class Select(StreamPrimitive):
         marked = inputs["flags"] != 0
         kept = [inputs[str(field.argument)][marked] for field in self.fields]
         return *kept, np.array([marked.sum()], dtype=np.uint32)
-
-    if TYPE_CHECKING:
-
-        def bind(self, **arrays: Unpack[SelectArrays]) -> BoundCall[Array]: ...
-        def record(
-            self,
-            encoder: wgpu.GPUCommandEncoder,
-            *,
-            trials: int = 1,
-            timing: TimingSession | None = None,
-            **arrays: Unpack[SelectArrays],
-        ) -> dict[str, Array]: ...
-        def execute(
-            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[SelectCall]
-        ) -> Run[Array]: ...
-        async def execute_async(self, **call: Unpack[SelectCall]) -> Run[Array]: ...
 
 
 class FlatNonzero(StreamPrimitive):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypedDict, Unpack, get_args
+from typing import Any, ClassVar, NamedTuple, get_args
 
 import numpy as np
 import wgpu
@@ -19,11 +19,6 @@ from ..planning.lookback_state import SPIN_LIMIT
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, SameAs
 from ..planning.source import Source
-from ..runtime.array import Array
-from ..runtime.bound_call import BoundCall
-from ..runtime.chunked_array import ItemsT
-from ..runtime.run import Run
-from ..timing.queries import TimingSession
 from ..tuning.options import SortTuning
 from ..tuning.rows import Shapes
 from ..tuning.sort_shapes import sort_shapes_for
@@ -41,8 +36,7 @@ from ..types.datatype import (
 from ..types.expression import Operators
 from ..types.options import integer, one_of
 from .base import Primitive
-from .call_signatures import Timed
-from .calls import InputOutput
+from .calls import InputOutputCalls, SortPairsCalls
 from .engines.key_codes import key_codes
 from .engines.radix_sort import ONESWEEP, REDUCE_THEN_SCAN, SortConfig, SortStrategy, add_sort, digits_of, ranking_mode
 from .engines.waiting import Waiting
@@ -203,7 +197,7 @@ class SortPrimitive(Primitive):
 
 
 @register("sort")
-class Sort(InputOutput, SortPrimitive):
+class Sort(InputOutputCalls, SortPrimitive):
     """Sort keys; stable.
 
     Parameters
@@ -302,21 +296,8 @@ class Sort(InputOutput, SortPrimitive):
         return keys[self._order(keys)]
 
 
-class SortPairsArrays(TypedDict, Generic[ItemsT], total=False):
-    """The arrays of its calls."""
-
-    keys: ItemsT | wgpu.GPUBuffer | None
-    values: ItemsT | wgpu.GPUBuffer | None
-    output_keys: ItemsT | wgpu.GPUBuffer | None
-    output_values: ItemsT | wgpu.GPUBuffer | None
-    n: int | Array | wgpu.GPUBuffer | None
-
-
-class SortPairsCall(SortPairsArrays[ItemsT], Timed, Generic[ItemsT], total=False): ...
-
-
 @register("sort_pairs")
-class SortPairs(SortPrimitive):
+class SortPairs(SortPairsCalls, SortPrimitive):
     """Sort key-value pairs by key; stable.
 
     Parameters
@@ -366,8 +347,6 @@ class SortPairs(SortPrimitive):
     array([0.1, 0.2, 0.3], dtype=float32)
     """
 
-    call_arrays = SortPairsArrays
-
     arguments = (
         Argument("keys", chunked=True),
         Argument("values", datatype="value_datatype", length=SameAs("keys", "every key needs one value"), chunked=True),
@@ -406,25 +385,9 @@ class SortPairs(SortPrimitive):
         order = self._order(keys)
         return keys[order], values[order]
 
-    if TYPE_CHECKING:
-
-        def bind(self, **arrays: Unpack[SortPairsArrays[ItemsT]]) -> BoundCall[ItemsT]: ...
-        def record(
-            self,
-            encoder: wgpu.GPUCommandEncoder,
-            *,
-            trials: int = 1,
-            timing: TimingSession | None = None,
-            **arrays: Unpack[SortPairsArrays[ItemsT]],
-        ) -> dict[str, ItemsT]: ...
-        def execute(
-            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[SortPairsCall[ItemsT]]
-        ) -> Run[ItemsT]: ...
-        async def execute_async(self, **call: Unpack[SortPairsCall[ItemsT]]) -> Run[ItemsT]: ...
-
 
 @register("argsort")
-class ArgSort(InputOutput, SortPrimitive):
+class ArgSort(InputOutputCalls, SortPrimitive):
     """Compute the indices (u32) that would sort the keys; stable.
 
     Parameters

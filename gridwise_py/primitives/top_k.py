@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypedDict, Unpack, get_args
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 import wgpu
@@ -17,11 +17,6 @@ from ..planning.layout import Layout, Operand
 from ..planning.plan import Fill, Plan, Work
 from ..planning.signature import Argument, SameAs
 from ..planning.windows import bindings_for, part_of, windows_of
-from ..runtime.array import Array
-from ..runtime.bound_call import BoundCall
-from ..runtime.chunked_array import Items
-from ..runtime.run import Run
-from ..timing.queries import TimingSession
 from ..tuning.options import ElementwiseTuning
 from ..tuning.shapes import shapes_for
 from ..types.capabilities import Capabilities
@@ -29,7 +24,7 @@ from ..types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, KeyDatatype
 from ..types.expression import Operators
 from ..types.options import MOST_U32, integer, one_of
 from .base import Primitive
-from .call_signatures import Timed
+from .calls import SegmentedTopKCalls, TopKCalls
 from .engines.key_codes import key_codes, key_context, key_words
 from .engines.segments import segments_of, with_buffer
 from .registry import register
@@ -96,20 +91,8 @@ def _log2(size: int) -> int:
     return size.bit_length() - 1
 
 
-class TopKArrays(TypedDict, total=False):
-    """The arrays of its calls."""
-
-    input: Items | wgpu.GPUBuffer | None
-    values: Array | wgpu.GPUBuffer | None
-    indices: Array | wgpu.GPUBuffer | None
-    n: int | Array | wgpu.GPUBuffer | None
-
-
-class TopKCall(TopKArrays, Timed, total=False): ...
-
-
 @register("top_k")
-class TopK(Primitive):
+class TopK(TopKCalls, Primitive):
     """Find the k largest or smallest items and their indices.
 
     Parameters
@@ -157,8 +140,6 @@ class TopK(Primitive):
     >>> run.outputs["values"].to_numpy(), run.outputs["indices"].to_numpy()
     (array([9, 9, 5], dtype=uint32), array([1, 3, 4], dtype=uint32))
     """
-
-    call_arrays = TopKArrays
 
     takes_count = True
     datatypes: ClassVar[Mapping[str, Datatype]] = STORAGE_DATATYPES
@@ -624,33 +605,8 @@ class TopK(Primitive):
             order.sort(axis=1)
         return np.take_along_axis(rows, order, axis=1).ravel(), order.ravel().astype(np.uint32)
 
-    if TYPE_CHECKING:
 
-        def bind(self, **arrays: Unpack[TopKArrays]) -> BoundCall[Array]: ...
-        def record(
-            self,
-            encoder: wgpu.GPUCommandEncoder,
-            *,
-            trials: int = 1,
-            timing: TimingSession | None = None,
-            **arrays: Unpack[TopKArrays],
-        ) -> dict[str, Array]: ...
-        def execute(self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[TopKCall]) -> Run[Array]: ...
-        async def execute_async(self, **call: Unpack[TopKCall]) -> Run[Array]: ...
-
-
-class SegmentedTopKArrays(TopKArrays, total=False):
-    """The arrays of its calls."""
-
-    offsets: Array | wgpu.GPUBuffer | None
-    ks: Array | wgpu.GPUBuffer | None
-    starts: Array | wgpu.GPUBuffer | None
-
-
-class SegmentedTopKCall(SegmentedTopKArrays, Timed, total=False): ...
-
-
-class SegmentedTopK(TopK):
+class SegmentedTopK(SegmentedTopKCalls, TopK):  # pyright: ignore[reportIncompatibleMethodOverride]
     """Find the k largest or smallest items of each segment, and their indices.
 
     Segments are those of `SegmentedReduce`.
@@ -699,8 +655,6 @@ class SegmentedTopK(TopK):
     >>> run.outputs["values"].to_numpy(), run.outputs["indices"].to_numpy().astype(np.int32)
     (array([9, 9, 0, 0, 5, 0], dtype=uint32), array([ 1,  3, -1, -1,  0, -1], dtype=int32))
     """
-
-    call_arrays = SegmentedTopKArrays
 
     arguments = (
         Argument("input"),
@@ -830,19 +784,3 @@ class SegmentedTopK(TopK):
             values.append(input[begin:end][found[-1]])
             starts.append(starts[-1] + order.size)
         return np.concatenate(values), np.concatenate(found).astype(np.uint32), np.array(starts, np.uint32)
-
-    if TYPE_CHECKING:  # TopK's arrays and one more, which pyright takes for a conflict
-
-        def bind(self, **arrays: Unpack[SegmentedTopKArrays]) -> BoundCall[Array]: ...  # pyright: ignore[reportIncompatibleMethodOverride]
-        def record(  # pyright: ignore[reportIncompatibleMethodOverride]
-            self,
-            encoder: wgpu.GPUCommandEncoder,
-            *,
-            trials: int = 1,
-            timing: TimingSession | None = None,
-            **arrays: Unpack[SegmentedTopKArrays],
-        ) -> dict[str, Array]: ...
-        def execute(  # pyright: ignore[reportIncompatibleMethodOverride]
-            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[SegmentedTopKCall]
-        ) -> Run[Array]: ...
-        async def execute_async(self, **call: Unpack[SegmentedTopKCall]) -> Run[Array]: ...  # pyright: ignore[reportIncompatibleMethodOverride]

@@ -24,7 +24,8 @@ from ..tuning.shapes import shapes_for
 from ..types.capabilities import Capabilities
 from ..types.datatype import STORAGE_DATATYPES, Datatype, ItemDatatypeLike, as_datatype
 from ..types.options import MOST_U32, integer
-from .calls import InputOutput
+from .base import Primitive
+from .calls import InputOutputCalls
 from .engines.items_kernel import described
 from .registry import register
 
@@ -35,7 +36,7 @@ _FEW = 16
 
 
 @register("transpose")
-class Transpose(InputOutput):
+class Transpose(InputOutputCalls, Primitive):
     """Exchange the rows and columns of a matrix, or of each of several: ``output[b, j, i] = input[b, i, j]``.
 
     Parameters

@@ -2,45 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict, Unpack
-
 import numpy as np
 import wgpu
 
 from ..call_errors import explained
 from ..planning.signature import Argument, SameAs, UpTo
-from ..runtime.array import Array
-from ..runtime.bound_call import BoundCall
-from ..runtime.chunked_array import Items
-from ..runtime.run import Run
 from ..settings import ScanStrategy
-from ..timing.queries import TimingSession
 from ..tuning.options import StreamTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, ItemDatatypeLike
 from ..types.expression import Operators
-from .call_signatures import Timed
+from .calls import UniqueCalls
 from .engines.stream import Field, Mark, StreamPrimitive, count_argument
 from .registry import register
 
 
-class UniqueArrays(TypedDict, total=False):
-    """The arrays of its calls."""
-
-    keys: Items | wgpu.GPUBuffer | None
-    values: Items | wgpu.GPUBuffer | None
-    output: Array | wgpu.GPUBuffer | None
-    output_keys: Array | wgpu.GPUBuffer | None
-    output_values: Array | wgpu.GPUBuffer | None
-    count: Array | wgpu.GPUBuffer | None
-    n: int | Array | wgpu.GPUBuffer | None
-
-
-class UniqueCall(UniqueArrays, Timed, total=False): ...
-
-
 @register("unique")
-class Unique(StreamPrimitive):
+class Unique(UniqueCalls, StreamPrimitive):
     """Keep the first key of each run of equal keys, and its value.
 
     Of sorted keys these are the unique ones.
@@ -74,8 +52,6 @@ class Unique(StreamPrimitive):
     >>> gw.Unique(device, "u32").execute(keys=keys).output.to_numpy()
     array([7, 2, 7], dtype=uint32)
     """
-
-    call_arrays = UniqueArrays
 
     datatypes = STORAGE_DATATYPES
     _label = "unique"
@@ -128,22 +104,6 @@ class Unique(StreamPrimitive):
         heads = run_heads(inputs["keys"], self.equal_nan)
         count = np.array([heads.sum()], dtype=np.uint32)
         return *(inputs[name][heads] for name in ("keys", "values") if name in inputs), count
-
-    if TYPE_CHECKING:
-
-        def bind(self, **arrays: Unpack[UniqueArrays]) -> BoundCall[Array]: ...
-        def record(
-            self,
-            encoder: wgpu.GPUCommandEncoder,
-            *,
-            trials: int = 1,
-            timing: TimingSession | None = None,
-            **arrays: Unpack[UniqueArrays],
-        ) -> dict[str, Array]: ...
-        def execute(
-            self, *, encoder: wgpu.GPUCommandEncoder | None = None, **call: Unpack[UniqueCall]
-        ) -> Run[Array]: ...
-        async def execute_async(self, **call: Unpack[UniqueCall]) -> Run[Array]: ...
 
 
 class RunNumbers(StreamPrimitive):

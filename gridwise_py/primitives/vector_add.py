@@ -13,14 +13,14 @@ from ..tuning.options import ElementwiseTuning
 from ..types.capabilities import FEATURES_OF_FLOAT64, Capabilities
 from ..types.datatype import STORAGE_DATATYPES, Datatype, ItemDatatypeLike
 from ..types.operators import Add, memory_context, operator_context
-from .calls import TwoInputs
+from .calls import TwoInputsCalls
 from .engines.elementwise import Elementwise, elementwise_arguments
 from .engines.operator import check_float64
 from .registry import register
 
 
 @register("vector_add")
-class VectorAdd(TwoInputs, Elementwise):
+class VectorAdd(TwoInputsCalls, Elementwise):
     """Add two vectors: ``output = a + b``; integers wrap, and bools are combined by or, as in numpy.
 
     Parameters

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from gridwise_py.primitives import REGISTRY
+from helpers.paths import ROOT
 
 BEGIN = """
 from typing import Any
@@ -205,3 +206,9 @@ def test_a_class_has_a_docstring_that_editors_can_read_and_that_names_all_parame
         given = text.partition("Parameters\n----------\n")[2].partition("\n\n")[0]
         named = {word for line in re.findall(r"^(\w.*?)(?: :.*)?$", given, re.MULTILINE) for word in line.split(", ")}
         assert named == set(inspect.signature(cls).parameters), name
+
+
+def test_stubs_say_what_the_package_says():
+    """`scripts/make_stubs.py` writes them again."""
+    done = subprocess.run([sys.executable, ROOT / "scripts/make_stubs.py", "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr or "python scripts/make_stubs.py"
