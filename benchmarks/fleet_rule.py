@@ -1,6 +1,6 @@
 """What the rule of `gridwise fleet` finds, and whom it accuses falsely, on invented fleets.
 
-The table is in docs/contribute/fleet-rule.md.
+The table is in docs/contribute/statistics.md.
 
     python benchmarks/fleet_rule.py [--fleets 200] [--json OUT]
 

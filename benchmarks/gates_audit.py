@@ -13,7 +13,7 @@ its interval is half of that of a pair. Rows of one pair of runs depend on each 
     lavapipe                runs of benchmarks/separate_runs.py on a shared machine, with all and with one process a run
 
 Folders `gates` of a machine in benchmarks/results/ are runs of `separate_runs.py measure`; --runs adds others.
-docs/contribute/gates.md has the table and the picture.
+docs/contribute/statistics.md has the table and the picture.
 
 The rules, by their sources:
 

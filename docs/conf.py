@@ -1,4 +1,4 @@
-"""Sphinx's settings for the site. `make docs` builds it; docs/contribute/site.md says how the parts fit together."""
+"""Sphinx's settings for the site. `make docs` builds it; docs/contribute/project.md says how the parts fit together."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ Usage: python scripts/mutate.py NAME [--tree FOLDER] [--group GROUP] [--killed N
        python scripts/mutate.py NAME --sample 50 --seed 3 --file other.json   (other mutants, into another file)
 
 NAME is that of the suite; what became of a mutant goes at once into the file, under this name. A later run with the
-same name goes on where that one was. docs/contribute/mutation.md says how it works.
+same name goes on where that one was. docs/contribute/how-reliability-is-tested.md says how it works.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ PAGES = {
     "timing": "concepts/timing.html",
     "primitives": "reference/python/primitives.html",
     "against-peers": "benchmarks/against-peers.html",
-    "house": "contribute/house.html",
+    "house": "contribute/architecture.html",
 }
 SIZES = {"wide": (1280, 860), "phone": (390, 800)}
 GALLERY = (

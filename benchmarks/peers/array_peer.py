@@ -25,7 +25,7 @@ nth         the median of u32, of uniform and of normal f32, and of equal items;
             kthvalue, which runs in one workgroup, and its sort; CuPy's a partition
 ranges      all items copied in ranges of 8 to 2^20 items on average, to another order; ``plain`` copies as many bytes
 
-Predictions for an H200 and what was found are in docs/contribute/performance-streams.md.
+Predictions for an H200 and what was found are in docs/contribute/performance.md.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ splats   examples/splats.py: the splats of each tile of a picture of 1920 × 108
 For splats and tables wall is the one to compare, because CUDA waits for its number in between. Results of all sides
 are compared with numpy's, CUDA's by checksums.
 
-What was predicted and found is in docs/contribute/performance-streams.md.
+What was predicted and found is in docs/contribute/performance.md.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ rank     an iteration of PageRank, of so many in a row, on the CPU's clock
 
 Every side's matrix must equal scipy's bit for bit, its product lie within the bound of float32 around the product in
 double precision, and its ranks within 1e-5 of those in double precision. What was predicted and found is in
-docs/contribute/performance-streams.md.
+docs/contribute/performance.md.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ others  pairs and 8-byte keys; narrow matrices, other items; flip, roll, scatter
 
 Other shapes of the segmented sort and the transpose: gridwise tune benchmarks/variants/shapes.py. Results of segmented
 sorts must have the checksum of CUB's, and up to 2^20 keys numpy's order; transposes and their like are compared with
-numpy up to 2^24 items. Predictions and what was found: docs/contribute/performance-streams.md.
+numpy up to 2^24 items. Predictions and what was found: docs/contribute/performance.md.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ class Merge(MergeCalls, Primitive):
 
     datatypes: ClassVar[Mapping[str, Datatype]] = ITEM_DATATYPES
     #: Whether integer keys without values are merged in registers, where a device has subgroups.
-    #: docs/contribute/performance-sorts.md compares the two.
+    #: docs/contribute/performance.md compares the two.
     _in_registers: ClassVar[bool] = True
     arguments = (
         Argument("a", chunked=True, ascending=True),

@@ -110,7 +110,7 @@ class Scan(ScanCalls, LookBackPrimitive):
 
     **Deterministic** scans are reduce-then-scan without subgroups, in tiles of 4,096 items and at most 1,056 blocks,
     with any tuning, with h at most 5·⌈⌈n/4096⌉/blocks⌉ + 60. They cost more
-    (docs/contribute/performance-scans.md): each item is read twice, in three dispatches, while look-back reads it once,
+    (docs/contribute/performance.md): each item is read twice, in three dispatches, while look-back reads it once,
     and each tile needs more barriers. Everything else about deterministic results is as for `Reduce`.
 
     **Compensated** scans take the dispatches and bytes of deterministic ones, and about 40 operations per item.

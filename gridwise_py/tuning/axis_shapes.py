@@ -1,7 +1,7 @@
 """The shapes of kernels that reduce along an axis, by the sizes of the array alone: not by what a binding holds.
 
 All arrays are (matrices, rows, columns), of which the rows are combined; where there is one column, a matrix is a row
-in memory, which `RowsShape` is for. The figures behind the numbers are in docs/contribute/performance-scans.md.
+in memory, which `RowsShape` is for. The figures behind the numbers are in docs/contribute/performance.md.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def _study(kind, ratio, count, seed):
     return Counter(judge(_sampled(kind, rng), _sampled(kind, rng, 1e5 * ratio)).kind for _ in range(count))
 
 
-#: Pairs of runs in a study. Only the larger count can tell 1 % from 4 %; docs/contribute/studies.md states its shares.
+#: Pairs of runs in a study. Only the larger count can tell 1 % from 4 %; docs/contribute/statistics.md has its shares.
 counts = pytest.mark.parametrize("count", [12, pytest.param(200, marks=pytest.mark.slow)])
 
 

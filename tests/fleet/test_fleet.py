@@ -33,7 +33,7 @@ def _by_id(judged, identifier):
     return next(member for member in judged.members if member.id == identifier)
 
 
-# ---- the table of docs/contribute/fleet-rule.md, seeded
+# ---- the table of docs/contribute/statistics.md, seeded
 
 
 def test_how_many_are_found_and_falsely_accused():

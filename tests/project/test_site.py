@@ -322,7 +322,7 @@ def test_pages_and_sites_that_are_too_long_are_found(check):
     assert list(check.too_many_words(users | contributors)) == []
     assert list(check.too_many_words(users | contributors | {"index.html": 1})) == [
         "45,001 words for users, more than 45,000",
-        "80,001 words for the site, more than 80,000",
+        "60,001 words for the site, more than 60,000",
     ]
 
 

@@ -55,7 +55,7 @@ class Elementwise(Primitive):
     #: wgpu features that the shader needs.
     _features: tuple[str, ...] = ()
     # An H200 knows the pages of 8 GiB at a time, which other buffers share. Above that, four regions in turns take a
-    # tenth less time than one; below, 0.4 % more (docs/contribute/performance-host.md, pages).
+    # tenth less time than one; below, 0.4 % more (docs/contribute/performance.md, pages).
     _pages_known_bytes: ClassVar[int] = 15 << 29
     _regions_in_turns: ClassVar[int] = 4
 

@@ -350,7 +350,7 @@ class SegmentedPrimitive(LookBackPrimitive):
             self.op, self.datatype, self.mode, fixed_order=self._fixed_order is not None, **memory
         )
         # Reductions of a subgroup by shuffles: with those of WGSL, totals were wrong on an NVIDIA GPU
-        # (docs/contribute/algorithms-streams.md, "Keys and segments").
+        # (docs/contribute/algorithms.md, "Rules of all kernels").
         values = [{**kind, "subgroup_reduce": None, "subgroup_exclusive_scan": None} for kind in context["kinds"]]
         chain = {
             "suffix": "_chain", "type": "Chain", "combine": "chain_combine", "identity": "chain_identity()",

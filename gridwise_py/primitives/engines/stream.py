@@ -99,7 +99,7 @@ class Field:
 
 
 # Sums over the lanes of a subgroup go by shuffles: with subgroupAdd, selections of several fields had wrong counts on
-# an NVIDIA GPU (docs/contribute/algorithms-streams.md, "Keys and segments").
+# an NVIDIA GPU (docs/contribute/algorithms.md, "Rules of all kernels").
 _SUMS: Mapping[str, str | None] = {"subgroup_reduce": None, "subgroup_exclusive_scan": None}
 
 

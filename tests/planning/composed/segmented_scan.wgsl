@@ -243,7 +243,7 @@ fn sg_segmented_scan(x: Acc, heads: LaneHeads) -> SegmentedScan {
   return SegmentedScan(select(left, identity(), sg_lane == 0u), y);
 }
 // Of words that each lane has: the sum of those of lower lanes, and of all. By shuffles: with subgroupAdd of the heads that
-// lanes count, these kernels gave wrong totals on an NVIDIA GPU (docs/contribute/algorithms-streams.md, "Keys and segments").
+// lanes count, these kernels gave wrong totals on an NVIDIA GPU (docs/contribute/algorithms.md, "Rules of all kernels").
 fn sg_ranks(x: u32) -> Ranks {
   var y = x;
   for (var d = 1u; d < sg_size; d <<= 1u) { y += select(0u, subgroupShuffleUp(y, d), sg_lane >= d); }

@@ -438,7 +438,7 @@ fn read_keys(tile: u32, place: u32) {
 }
 // Keys past the end rank behind all others: they have the last digit and the last places in the tile.
 // Keys that are their own codes (not `encodes`) need a separate text. With the common one, NVIDIA's compiler uses one
-// register too many for pairs, which costs a third (docs/contribute/performance-sorts.md, sort, 19).
+// register too many for pairs, which costs a third (docs/contribute/performance.md, Sorts).
 fn read_codes(tile: u32, place: u32) {
   if (!tile_is_full(tile)) {
     keys[0] = key_decode(LAST_CODE);
