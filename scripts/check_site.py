@@ -5,7 +5,7 @@
 - Every link and picture of every page leads to a file of the site, and to an anchor that is there.
 - No page loads anything from elsewhere.
 - Users have at most 45,000 words to read, in pages of at most 3,000; the whole site has at most 80,000.
-- The wheel's public names and commands are those that the reference has, no more and no fewer.
+- The reference has the public names and the commands, no more and no fewer.
 - Each question of a newcomer (tests/project/newcomers_questions.json), given to the search, has its page among the
   first three hits. Pages for contributors are found only if asked for. This opens the site from the disk in Chromium;
   without Chromium the output says that it was not.
@@ -18,16 +18,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import sys
-import tempfile
 import urllib.parse
 from collections.abc import Iterator, Mapping
 from html.parser import HTMLParser
 from pathlib import Path
 
-import wheel_names
-
+import gridwise_py as gw
 from gridwise_py.cli import main as main_command
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -122,22 +119,18 @@ def too_many_words(found: Mapping[str, int]) -> Iterator[str]:
             yield f"{words:,} words for {who}, more than {most:,}"
 
 
-def wheel_with_names() -> set[str]:
-    """Build the wheel, and return its public names."""
-    with tempfile.TemporaryDirectory() as folder:
-        build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", folder]
-        subprocess.run(build, cwd=ROOT, check=True, capture_output=True, text=True)
-        (built,) = Path(folder).glob("*.whl")
-        return wheel_names.names_of_wheel(built)
-
-
 def disagreements(site: Path) -> Iterator[str]:
-    """Say which public names and commands the reference and the wheel do not share."""
-    yield from wheel_names.differences(wheel_with_names(), wheel_names.documented_names(site / "objects.inv"))
+    """Say which public names and commands the reference lacks, and which it has alone."""
+    from sphinx.util.inventory import InventoryFile
+
+    inventory = InventoryFile.loads((site / "objects.inv").read_bytes(), uri="").data
+    names = {name for role, found in inventory.items() if role.startswith("py:") for name in found}
+    told = {name.removeprefix("gridwise_py.") for name in names if re.fullmatch(r"gridwise_py\.\w+", name)}
     page = Page((site / "reference" / "command-line.html").read_text(encoding="utf-8"))
-    told = {found[1] for anchor in page.anchors if (found := re.fullmatch(r"gridwise-([\w-]+)", anchor))}
-    for name in sorted({*main_command.commands} ^ told):
-        yield f"the command {name} and the page of the command line do not agree"
+    commands = {found[1] for anchor in page.anchors if (found := re.fullmatch(r"gridwise-([\w-]+)", anchor))}
+    for kind, here, there in (("name", set(gw.__all__), told), ("command", {*main_command.commands}, commands)):
+        yield from (f"the reference lacks the {kind} {name}" for name in sorted(here - there))
+        yield from (f"the reference has the {kind} {name}, which does not exist" for name in sorted(there - here))
 
 
 def answers(site: Path) -> Iterator[tuple[str, str | None, list[str]]]:

@@ -12,7 +12,7 @@ import json
 import random
 import re
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -100,8 +100,8 @@ def write(path: Path, mutants: list[Mutant]) -> None:
 def sample(group: str, count: int, seed: int) -> list[Mutant]:
     """Return so many mutants of a group, or all: of each file in turn, at random."""
     rng = random.Random(f"{seed} {group}")
-    kept = {place for name, (_, globs) in GROUPS.items() if name == "arguments" for place in _places(globs)}
-    places = [place for place in _places(GROUPS[group][1]) if group == "arguments" or place not in kept]
+    kept = {place for name, (_, globs) in GROUPS.items() if name == "arguments" for place in _files(globs)}
+    places = [place for place in _files(GROUPS[group][1]) if group == "arguments" or place not in kept]
     left = {place: list(candidates(place)) for place in places}
     rng.shuffle(places)
     for found in left.values():
@@ -115,7 +115,7 @@ def sample(group: str, count: int, seed: int) -> list[Mutant]:
     return chosen
 
 
-def _places(globs: list[str]) -> list[str]:
+def _files(globs: list[str]) -> list[str]:
     return sorted({path.relative_to(ROOT).as_posix() for each in globs for path in ROOT.glob(each)})
 
 
@@ -138,91 +138,80 @@ def _mutant(group: str, place: str, begin: int, end: int, new: str, what: str) -
 def candidates(place: str) -> Iterator[tuple[int, int, str, str]]:
     """Yield changes of a file: what stands from one place to another, its new text, and both for people."""
     text = (ROOT / place).read_text(encoding="utf-8")
-    for begin, end, new in (_of_python if place.endswith(".py") else _of_wgsl)(text):
+    of_module = place.endswith(".py")
+    symbols = _MODULE if of_module else _SHADER
+    found: list[tuple[int, int, str]] = list(_statements(text)) if of_module else []
+    code = _code_of_module(text) if of_module else _code_of_shader(text)
+    for match in re.finditer("|".join(_pattern(symbol) for symbol in sorted(symbols, key=len, reverse=True)), code):
+        found += [(match.start(), match.end(), new) for new in symbols[match[0]]]
+    for match in re.finditer(r"(?<![\w.@])(?:0x[0-9a-fA-F]+|\d+(\.\d+)?(e-?\d+)?)u?\b(?!\.)", code):
+        if of_module or (code[match.start() - 1] != "(" and not match[1]):
+            number = ast.literal_eval(match[0].rstrip("u"))
+            larger = number + 1 if isinstance(number, int) else 2 * number or 1.0
+            found.append((match.start(), match.end(), f"{larger}{'u' if match[0].endswith('u') else ''}"))
+    for begin, end, new in found:
         yield begin, end, new, f"{text[begin:end].strip()} → {new.strip() or 'nothing'}"
 
 
-# ---- shaders
-
-# Operators that are not between blanks are not arithmetic: `array<u32>`, `->`, `*pointer`.
-_WGSL = {
-    " + ": (" - ",), " - ": (" + ",), " * ": (" / ",), " / ": (" * ",), " % ": (" / ",),
-    " << ": (" >> ",), " >> ": (" << ",), " & ": (" | ",), " | ": (" & ",), " ^ ": (" | ",),
-    " < ": (" <= ", " > "), " <= ": (" < ",), " > ": (" >= ", " < "), " >= ": (" > ",),
-    " == ": (" != ",), " != ": (" == ",), " && ": (" || ",), " || ": (" && ",),
-    " += ": (" -= ", " = "), " -= ": (" += ",), "++": ("--",),
-    "min(": ("max(",), "max(": ("min(",), "atomicAdd(": ("atomicOr(",), "atomicMax(": ("atomicMin(",),
+# Operators that are not between blanks are not arithmetic: `array<u32>`, `->`, `*pointer`, `**options`.
+_BOTH: dict[str, tuple[str, ...]] = {
+    " + ": (" - ",), " - ": (" + ",), " << ": (" >> ",), " >> ": (" << ",), " & ": (" | ",), " | ": (" & ",),
+    " < ": (" <= ",), " <= ": (" < ",), " > ": (" >= ",), " >= ": (" > ",), " == ": (" != ",), " != ": (" == ",),
+    " += ": (" -= ",), " -= ": (" += ",), "min(": ("max(",), "max(": ("min(",),
+}  # fmt: skip
+_SHADER = _BOTH | {
+    " * ": (" / ",), " / ": (" * ",), " % ": (" / ",), " ^ ": (" | ",), " < ": (" <= ", " > "), " > ": (" >= ", " < "),
+    " && ": (" || ",), " || ": (" && ",), " += ": (" -= ", " = "), "++": ("--",),
+    "atomicAdd(": ("atomicOr(",), "atomicMax(": ("atomicMin(",),
     "storageBarrier();": ("",), "workgroupBarrier();": ("",),
 }  # fmt: skip
-_SYMBOL = re.compile("|".join(re.escape(symbol) for symbol in sorted(_WGSL, key=len, reverse=True)))
-_NUMBER = re.compile(r"(?<![\w.@(])(?:0x[0-9a-fA-F]+|\d+)u?\b(?!\.)")
-
-
-def _of_wgsl(text: str) -> Iterator[tuple[int, int, str]]:
-    """Numbers and operators, outside of comments and of lines for the template."""
-    begin = 0
-    for line in text.splitlines(keepends=True):
-        code = "" if line.lstrip().startswith("//") else line.split("//")[0]
-        for found in _SYMBOL.finditer(code):
-            for new in _WGSL[found[0]]:
-                yield begin + found.start(), begin + found.end(), new
-        for found in _NUMBER.finditer(code):
-            suffix = "u" if found[0].endswith("u") else ""
-            yield begin + found.start(), begin + found.end(), f"{int(found[0].rstrip('u'), 0) + 1}{suffix}"
-        begin += len(line)
-
-
-# ---- modules
-
-_PYTHON = {
-    "+": "-", "-": "+", "*": "+", "/": "*", "//": "*", "%": "//", "<<": ">>", ">>": "<<", "&": "|", "|": "&",
-    "<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "+=": "-=", "-=": "+=",
-    "and": "or", "or": "and", "True": "False", "False": "True", "min": "max", "max": "min", "any": "all", "all": "any",
-    "if": "if not", "not": "",
+_MODULE = _BOTH | {
+    " * ": (" + ",), " / ": (" * ",), " // ": (" * ",), " % ": (" // ",), " and ": (" or ",), " or ": (" and ",),
+    " not ": (" ",), " not in ": (" in ",), " is not ": (" is ",), " if ": (" if not ",), "any(": ("all(",),
+    "all(": ("any(",), "True": ("False",), "False": ("True",),
 }  # fmt: skip
-_LEFT_OPERAND = (tokenize.NAME, tokenize.NUMBER, tokenize.STRING)
 
 
-def _of_python(text: str) -> Iterator[tuple[int, int, str]]:
-    """Numbers, operators and words of expressions, calls and raises that are statements; no annotations."""
-    starts = [0]
-    for line in text.splitlines(keepends=True):
-        starts.append(starts[-1] + len(line))
+def _pattern(symbol: str) -> str:
+    return (r"(?<![\w.])(?<!def )" if symbol[0].isalpha() else "") + re.escape(symbol)
 
-    def place(position: tuple[int, int]) -> int:
-        return starts[position[0] - 1] + position[1]
 
-    skipped = set()
+def _code_of_shader(text: str) -> str:
+    """The text with blanks in place of comments and of lines for the template."""
+    return re.sub(r"//.*", lambda found: " " * len(found[0]), text)
+
+
+def _places(text: str) -> Callable[[int, int], int]:
+    """Where a line and a column are in a text."""
+    starts = [0, *(found.end() for found in re.finditer("\n", text))]
+    return lambda line, column: starts[line - 1] + column
+
+
+def _statements(text: str) -> Iterator[tuple[int, int, str]]:
+    """Calls and raises that are statements of one line, to leave out."""
+    place = _places(text)
     for node in ast.walk(ast.parse(text)):
-        for part in (getattr(node, "annotation", None), getattr(node, "returns", None)):
-            if part is not None:
-                skipped.update(
-                    range(part.lineno * 1000 + part.col_offset, part.end_lineno * 1000 + part.end_col_offset)
-                )
-        is_stub = isinstance(node, ast.FunctionDef) and ast.unparse(node.body[-1]) == "..."  # an overload
-        if is_stub or (isinstance(node, ast.AnnAssign) and ast.unparse(node.annotation) == "TypeAlias"):
-            skipped.update(range(node.lineno * 1000, node.end_lineno * 1000 + 999))
         is_call = isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
         if (is_call or isinstance(node, ast.Raise)) and node.lineno == node.end_lineno:
-            yield place((node.lineno, node.col_offset)), place((node.lineno, node.end_col_offset)), "pass"
-    before = None
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        (row, column), found = token.start, token.string
-        if row * 1000 + column not in skipped and found in _PYTHON and token.type in (tokenize.OP, tokenize.NAME):
-            is_binary = before.type in _LEFT_OPERAND or before.string in (")", "]")
-            is_word = found.isalpha()
-            rest = text[place(token.end) :]
-            fits = before.string not in ("*", ".", "is") if is_word else is_binary and rest[:1] == " "
-            if found in ("min", "max", "any", "all"):
-                fits = fits and rest[:1] == "(" and before.string != "def"
-            if found == "not":
-                fits = fits and not rest.startswith(" in ")
-            if found == "if":
-                fits = fits and not rest.startswith(" TYPE_CHECKING")
-            if fits:
-                yield place(token.start), place(token.end) + (found == "not"), _PYTHON[found]
-        elif row * 1000 + column not in skipped and token.type == tokenize.NUMBER:
-            value = ast.literal_eval(found)
-            yield place(token.start), place(token.end), repr(value + 1 if isinstance(value, int) else 2 * value or 1.0)
-        if token.type not in (tokenize.NL, tokenize.COMMENT):
-            before = token
+            yield place(node.lineno, node.col_offset), place(node.lineno, node.end_col_offset or 0), "pass"
+
+
+def _code_of_module(text: str) -> str:
+    """The text with blanks in place of strings, comments, annotations, overloads and what only type checkers read."""
+    place = _places(text)
+    spans = [
+        (place(*token.start), place(*token.end))
+        for token in tokenize.generate_tokens(io.StringIO(text).readline)
+        if token.type in (tokenize.STRING, tokenize.COMMENT)
+    ]
+    for node in ast.walk(ast.parse(text)):
+        parts = [getattr(node, "annotation", None), getattr(node, "returns", None)]
+        is_stub = isinstance(node, ast.FunctionDef) and ast.unparse(node.body[-1]) == "..."
+        is_alias = isinstance(node, ast.AnnAssign) and ast.unparse(node.annotation) == "TypeAlias"
+        for_types = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        parts += [node] if is_stub or is_alias or for_types else []
+        spans += [(place(part.lineno, part.col_offset), place(part.end_lineno, part.end_col_offset))
+                  for part in parts if part is not None]  # fmt: skip
+    for begin, end in spans:
+        text = text[:begin] + re.sub(r"[^\n]", " ", text[begin:end]) + text[end:]
+    return text

@@ -80,7 +80,9 @@ def drawing(container: str) -> str:
     return "\n".join([head, title, *lines, *boxes, "</svg>", ""])
 
 
-def write(assets: Path) -> dict[Path, str]:
-    """Return the drawings: of the package and of its largest part."""
-    names = {"gridwise_py": "imports", "gridwise_py.bench": "imports-bench"}
-    return {assets / f"{name}.svg": drawing(container) for container, name in names.items()}
+def made() -> dict[str, str]:
+    """The drawings, of the package and of its largest part, by their paths in docs/."""
+    return {
+        "assets/made/imports.svg": drawing("gridwise_py"),
+        "assets/made/imports-bench.svg": drawing("gridwise_py.bench"),
+    }
