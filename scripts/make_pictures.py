@@ -45,17 +45,12 @@ def gridwise(*arguments: object, code: int = 0) -> None:
 
 def shot(page: Page, first: str, last: str) -> bytes:
     """Take a picture of the page from the top of one element to the bottom of another, as wide as the window."""
-    top, bottom = page.evaluate(
+    top, bottom, width = page.evaluate(
         "document.activeElement.blur(),"  # a ring is for keyboards
         f"[document.querySelector({json.dumps(first)}).getBoundingClientRect().top + scrollY - 6,"
-        f" document.querySelector({json.dumps(last)}).getBoundingClientRect().bottom + scrollY + 14]"
+        f" document.querySelector({json.dumps(last)}).getBoundingClientRect().bottom + scrollY + 14, innerWidth]"
     )
-    return cut(page, max(0, top), bottom)
-
-
-def cut(page: Page, top: float, bottom: float) -> bytes:
-    """Take a picture of the page between two heights, as wide as the window."""
-    clip = {"x": 0, "y": top, "width": page.evaluate("innerWidth"), "height": bottom - top, "scale": 1}
+    clip = {"x": 0, "y": max(0, top), "width": width, "height": bottom - max(0, top), "scale": 1}
     answer = page.call("Page.captureScreenshot", format="png", clip=clip, captureBeyondViewport=True)
     return base64.b64decode(answer["data"])
 
@@ -73,7 +68,7 @@ def save(new_page: Callable[[], Page], name: str, *rows: list[bytes]) -> None:
     page.evaluate(f"document.write({json.dumps(html)})")
     page.evaluate("Promise.all([...document.images].map((image) => image.decode())).then(() => true)")
     path = ASSETS / f"{name}.png"
-    path.write_bytes(cut(page, 0, page.evaluate("document.body.getBoundingClientRect().height")))
+    path.write_bytes(shot(page, "body", "p:last-child"))
     page.close()
     print(path.relative_to(ROOT), f"{path.stat().st_size / 1000:.0f} kB")
 
