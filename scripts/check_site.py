@@ -15,13 +15,13 @@ It prints what is wrong, and exits with 1 if anything is.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
 import sys
 import urllib.parse
 from collections.abc import Iterator, Mapping
-from html.parser import HTMLParser
 from pathlib import Path
 
 import gridwise_py as gw
@@ -35,52 +35,28 @@ FOR_EVERYBODY = {"contribute/changelog", "contribute/security"}
 #: The most words. A word has a letter or a digit. Counted is what the article of a page shows, tables included; not
 #: blocks of code, signatures, pictures, and what a notebook printed.
 USERS, PAGE, SITE = 45_000, 3_000, 80_000
-#: Elements and classes that are not counted.
-NO_WORDS = {"pre", "svg", "script", "style"}
-NO_WORDS_CLASSES = {"sig", "cell_output", "headerlink"}
-#: Elements without an end.
-VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
+#: What is not counted.
+NO_WORDS = "pre, svg, script, style, .sig, .cell_output, .headerlink"
 
 
-class Page(HTMLParser):
+class Page:
     """What a page links, loads, and can be linked at, and how many words its article has."""
 
     def __init__(self, text: str):
-        super().__init__()
-        self.links: list[str] = []
-        self.loads: list[str] = []
-        self.anchors: set[str] = set()
-        self.words = 0
-        self._open: list[tuple[str, bool]] = []  # elements, and whether their words are counted
-        self.feed(text)
+        from bs4 import BeautifulSoup
 
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        """Note the attributes that point or name."""
-        found = {name: value for name, value in attributes if value is not None}
-        self.anchors |= {found[name] for name in ("id", "name") if name in found}
-        if tag == "a" and "href" in found:
-            self.links.append(found["href"])
-        if tag in ("img", "script", "iframe", "source", "object") and ("src" in found or "data" in found):
-            self.loads.append(found.get("src") or found["data"])
-        if tag == "link" and "href" in found and found.get("rel") not in ("canonical",):
-            self.loads.append(found["href"])
-        if tag not in VOID:
-            within = bool(self._open) and self._open[-1][1]
-            left_out = tag in NO_WORDS or NO_WORDS_CLASSES & set(found.get("class", "").split())
-            self._open.append((tag, tag == "article" or (within and not left_out)))
-
-    def handle_endtag(self, tag: str) -> None:
-        """Close the element, and those in it that have no end of their own."""
-        if tag in (name for name, _ in self._open):
-            while self._open.pop()[0] != tag:
-                pass
-
-    def handle_data(self, data: str) -> None:
-        """Count words."""
-        if self._open and self._open[-1][1]:
-            self.words += sum(any(letter.isalnum() for letter in word) for word in data.split())
+        page = BeautifulSoup(text, "html.parser")
+        self.links = [each["href"] for each in page.select("a[href]")]
+        loading = page.select("img, script, iframe, source, object, link:not([rel=canonical])")
+        self.loads = [found for each in loading if (found := each.get("src") or each.get("data") or each.get("href"))]
+        self.anchors = {each[name] for name in ("id", "name") for each in page.select(f"[{name}]")}
+        for part in page.select(NO_WORDS):
+            part.decompose()
+        words = " ".join(text for article in page.select("article") for text in article.stripped_strings).split()
+        self.words = sum(any(letter.isalnum() for letter in word) for word in words)
 
 
+@functools.cache
 def pages(site: Path) -> dict[Path, Page]:
     """Return every page of the site."""
     paths = (path for path in sorted(site.rglob("*.html")) if "_static" not in path.parts)

@@ -7,13 +7,12 @@ text, wherever it has moved. `sample` makes new ones: a number, an operator or a
 from __future__ import annotations
 
 import ast
-import io
 import json
 import random
 import re
-import tokenize
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -102,16 +101,18 @@ def sample(group: str, count: int, seed: int) -> list[Mutant]:
     rng = random.Random(f"{seed} {group}")
     kept = {place for name, (_, globs) in GROUPS.items() if name == "arguments" for place in _files(globs)}
     places = [place for place in _files(GROUPS[group][1]) if group == "arguments" or place not in kept]
-    left = {place: list(candidates(place)) for place in places}
+    texts = {place: (ROOT / place).read_text(encoding="utf-8") for place in places}
+    left = {place: list(candidates(place, text)) for place, text in texts.items()}
     rng.shuffle(places)
     for found in left.values():
         rng.shuffle(found)
     chosen: list[Mutant] = []
     while len(chosen) < count and any(left.values()):
         for place in places:
-            if left[place] and len(chosen) < count:
-                begin, end, new, what = left[place].pop()
-                chosen.append(_mutant(group, place, begin, end, new, what))
+            mutant = None
+            while left[place] and len(chosen) < count and mutant is None:
+                mutant = _mutant(group, place, texts[place], *left[place].pop())
+            chosen += [mutant] if mutant else []
     return chosen
 
 
@@ -119,14 +120,14 @@ def _files(globs: list[str]) -> list[str]:
     return sorted({path.relative_to(ROOT).as_posix() for each in globs for path in ROOT.glob(each)})
 
 
-def _mutant(group: str, place: str, begin: int, end: int, new: str, what: str) -> Mutant:
-    """Return the mutant in as few whole lines as stand once in the file."""
-    text = (ROOT / place).read_text(encoding="utf-8")
-    number = text.count("\n", 0, begin) + 1
-    first, last = text.rfind("\n", 0, begin) + 1, text.find("\n", end)
+def _mutant(group: str, place: str, text: str, begin: int, end: int, new: str) -> Mutant | None:
+    """The mutant in as few whole lines as stand once in the file; None if it means the same, or nothing."""
+    number, first, last = text.count("\n", 0, begin) + 1, text.rfind("\n", 0, begin) + 1, text.find("\n", end)
+    if _meaning(place, text[:begin] + new + text[end:]) in ("", _meaning(place, text)):
+        return None
+    what = f"{text[begin:end].strip()} → {new.strip() or 'nothing'}"
     while True:
-        old = text[first:last]
-        mutant = Mutant(group, place, number, old, text[first:begin] + new + text[end:last], what)
+        mutant = Mutant(group, place, number, text[first:last], text[first:begin] + new + text[end:last], what)
         try:
             mutant.find(text)
         except LookupError:
@@ -135,22 +136,44 @@ def _mutant(group: str, place: str, begin: int, end: int, new: str, what: str) -
             return mutant
 
 
-def candidates(place: str) -> Iterator[tuple[int, int, str, str]]:
-    """Yield changes of a file: what stands from one place to another, its new text, and both for people."""
-    text = (ROOT / place).read_text(encoding="utf-8")
+@lru_cache(maxsize=8)
+def _meaning(place: str, text: str) -> str:
+    """What of a text can change what it does: no comments, annotations, texts and overloads; "" if it is no code."""
+    if place.endswith(".wgsl"):
+        return re.sub(r"//.*", "", text)
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return ""
+    for node in ast.walk(tree):
+        for name in {"annotation", "returns"} & {*node._fields}:
+            setattr(node, name, None)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            node.value = ""
+        if isinstance(node, ast.FunctionDef) and ast.unparse(node.body[-1]) == "...":
+            node.args.defaults = node.args.kw_defaults = []
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            node.body = []
+    return ast.dump(tree)
+
+
+def candidates(place: str, text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield changes of a text, which may mean nothing: from one place to another, and what stands there instead."""
     of_module = place.endswith(".py")
     symbols = _MODULE if of_module else _SHADER
-    found: list[tuple[int, int, str]] = list(_statements(text)) if of_module else []
-    code = _code_of_module(text) if of_module else _code_of_shader(text)
-    for match in re.finditer("|".join(_pattern(symbol) for symbol in sorted(symbols, key=len, reverse=True)), code):
-        found += [(match.start(), match.end(), new) for new in symbols[match[0]]]
-    for match in re.finditer(r"(?<![\w.@])(?:0x[0-9a-fA-F]+|\d+(\.\d+)?(e-?\d+)?)u?\b(?!\.)", code):
-        if of_module or (code[match.start() - 1] != "(" and not match[1]):
+    for match in re.finditer("|".join(_pattern(symbol) for symbol in sorted(symbols, key=len, reverse=True)), text):
+        yield from ((match.start(), match.end(), new) for new in symbols[match[0]])
+    for match in re.finditer(r"(?<![\w.@])(?:0x[0-9a-fA-F]+|(?:0|[1-9]\d*)(\.\d+)?(e-?\d+)?)u?\b(?!\.)", text):
+        if of_module or (text[match.start() - 1] != "(" and not match[1]):
             number = ast.literal_eval(match[0].rstrip("u"))
             larger = number + 1 if isinstance(number, int) else 2 * number or 1.0
-            found.append((match.start(), match.end(), f"{larger}{'u' if match[0].endswith('u') else ''}"))
-    for begin, end, new in found:
-        yield begin, end, new, f"{text[begin:end].strip()} → {new.strip() or 'nothing'}"
+            yield match.start(), match.end(), f"{larger}{'u' if match[0].endswith('u') else ''}"
+    for match in re.finditer(r"^ +((?:raise\b|[\w.]+\().*)$", text if of_module else "", re.MULTILINE):
+        yield match.start(1), match.end(1), "pass"
+
+
+def _pattern(symbol: str) -> str:
+    return (r"(?<![\w.])(?<!def )" if symbol[0].isalpha() else "") + re.escape(symbol)
 
 
 # Operators that are not between blanks are not arithmetic: `array<u32>`, `->`, `*pointer`, `**options`.
@@ -170,48 +193,3 @@ _MODULE = _BOTH | {
     " not ": (" ",), " not in ": (" in ",), " is not ": (" is ",), " if ": (" if not ",), "any(": ("all(",),
     "all(": ("any(",), "True": ("False",), "False": ("True",),
 }  # fmt: skip
-
-
-def _pattern(symbol: str) -> str:
-    return (r"(?<![\w.])(?<!def )" if symbol[0].isalpha() else "") + re.escape(symbol)
-
-
-def _code_of_shader(text: str) -> str:
-    """The text with blanks in place of comments and of lines for the template."""
-    return re.sub(r"//.*", lambda found: " " * len(found[0]), text)
-
-
-def _places(text: str) -> Callable[[int, int], int]:
-    """Where a line and a column are in a text."""
-    starts = [0, *(found.end() for found in re.finditer("\n", text))]
-    return lambda line, column: starts[line - 1] + column
-
-
-def _statements(text: str) -> Iterator[tuple[int, int, str]]:
-    """Calls and raises that are statements of one line, to leave out."""
-    place = _places(text)
-    for node in ast.walk(ast.parse(text)):
-        is_call = isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
-        if (is_call or isinstance(node, ast.Raise)) and node.lineno == node.end_lineno:
-            yield place(node.lineno, node.col_offset), place(node.lineno, node.end_col_offset or 0), "pass"
-
-
-def _code_of_module(text: str) -> str:
-    """The text with blanks in place of strings, comments, annotations, overloads and what only type checkers read."""
-    place = _places(text)
-    spans = [
-        (place(*token.start), place(*token.end))
-        for token in tokenize.generate_tokens(io.StringIO(text).readline)
-        if token.type in (tokenize.STRING, tokenize.COMMENT)
-    ]
-    for node in ast.walk(ast.parse(text)):
-        parts = [getattr(node, "annotation", None), getattr(node, "returns", None)]
-        is_stub = isinstance(node, ast.FunctionDef) and ast.unparse(node.body[-1]) == "..."
-        is_alias = isinstance(node, ast.AnnAssign) and ast.unparse(node.annotation) == "TypeAlias"
-        for_types = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-        parts += [node] if is_stub or is_alias or for_types else []
-        spans += [(place(part.lineno, part.col_offset), place(part.end_lineno, part.end_col_offset))
-                  for part in parts if part is not None]  # fmt: skip
-    for begin, end in spans:
-        text = text[:begin] + re.sub(r"[^\n]", " ", text[begin:end]) + text[end:]
-    return text

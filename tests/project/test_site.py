@@ -278,7 +278,8 @@ def test_the_import_graph_has_every_package_and_no_line_upwards(container, known
 
 
 @pytest.fixture
-def check(monkeypatch):
+def check(monkeypatch, require):
+    require("module:bs4")
     monkeypatch.syspath_prepend(ROOT / "scripts")
     return _module("scripts", "check_site")
 
