@@ -78,23 +78,15 @@ NAMES = {
     "sort_pairs": "sort pairs",
 }
 #: Files of comparisons; others of these folders hold further runs of the same.
-FILES = ("*_peer.json", "peers.json", "peers_of_older_programs.json", "sort.json", "cub_list.json")
-
-
-def _find(value: Any, key: str) -> Any:
-    """First value of a key in nested data; older files have a peer's version among its results."""
-    if isinstance(value, list):
-        return next(filter(None, (_find(part, key) for part in value)), None)
-    if not isinstance(value, dict):
-        return None
-    return value.get(key) or next(filter(None, (_find(part, key) for part in value.values())), None)
+FILES = ("*_peer.json", "peers_of_older_programs.json", "cub_list.json")
 
 
 def _version(document: Mapping[str, Any], peer: str, sides: Sequence[Mapping[str, Any]]) -> str:
-    found = document.get("peers", {}).get(peer) or document.get("peer", {}).get("version", "")
-    if not found and peer == "cub" and (number := _find(sides, "cub_version")):
-        found = f"{number // 100_000}.{number // 100 % 1000}.{number % 100}"
-    return str(found or _find(sides, "version") or "").partition("+")[0]
+    if peer != "cub":
+        return document["peers"][peer].partition("+")[0]
+    parts = (part for side in sides for part in (side, *side.get("program", ())))
+    number = next((part["cub_version"] for part in parts if "cub_version" in part), 0)
+    return f"{number // 100_000}.{number // 100 % 1000}.{number % 100}" if number else ""
 
 
 def _name(case: str, datatype: str | None) -> str:
@@ -108,7 +100,7 @@ def _read(path: Path) -> Iterator[Comparison]:
     document = json.loads(path.read_text(encoding="utf-8"))
     yield from (Comparison(**row) for row in document.get("comparisons", ()))
     rows = document.get("results", ())
-    if not (rows and isinstance(rows, list) and {"correct", "sides"} <= rows[0].keys()):
+    if not (rows and isinstance(rows, list) and {"correct", "group", "sides"} <= rows[0].keys()):
         return
     device, context = document["device"], document["context"]
     for row, (peer, words), (figure, how) in itertools.product(rows, PEERS.items(), WAYS.items()):
@@ -117,13 +109,12 @@ def _read(path: Path) -> Iterator[Comparison]:
         theirs = [side[figure] for side in sides if side.get(figure)]
         if not (row["correct"] and row.get("distribution", "uniform") == "uniform" and theirs):
             continue
-        if row.get("group") == "nth" and peer == "torch" and len(sides) < 2:
+        if row["group"] == "nth" and peer == "torch" and len(sides) < 2:
             continue  # kthvalue alone, in one workgroup: PyTorch's sort is far faster
-        known = "group" in row or "primitive" not in row
         if row["sides"][ours].get(figure):
             yield Comparison(
-                subject=SUBJECTS.get(row.get("group"), STREAM) if known else FIRST,
-                case=_name(row["case"] if known else row["primitive"], row.get("datatype")),
+                subject=SUBJECTS.get(row["group"], STREAM),
+                case=_name(row["case"], row.get("datatype")),
                 n=row["n"],
                 peer=words,
                 version=_version(document, peer, sides),

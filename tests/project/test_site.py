@@ -151,7 +151,8 @@ def _written(folder, name, day, gpu="An H100", **more):
 def test_of_two_files_with_a_case_the_newest_counts(peers, tmp_path, monkeypatch):
     def results(ours, cases=("select 1/2",)):
         sides = {"gridwise_py": {"single": ours, "back_to_back": None}, "cub": {"single": 900.0, "back_to_back": 5.0}}
-        return [{"case": case, "n": 1 << 24, "datatype": "u32", "correct": case != "wrong", "sides": sides}
+        return [{"case": case, "n": 1 << 24, "datatype": "u32", "group": "select", "correct": case != "wrong",
+                 "sides": sides}
                 for case in cases]  # fmt: skip
 
     _written(tmp_path, "stream_peer.json", 21, results=results(300.0, ("select 1/2", "argmax", "wrong")))
