@@ -16,6 +16,8 @@ Exit: 1 if something is wrong, or, with --strict, was not checked.
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 import os
 import re
 import runpy
@@ -134,6 +136,20 @@ def try_out(version: str, python: str, archive: Path, folder: Path) -> Path | No
     return interpreter
 
 
+def bill_of_materials(version: str, wheel: Path, interpreter: Path, folder: Path) -> None:
+    """Write what is installed beside a wheel, as CycloneDX; the version is none of the fields of pyproject.toml."""
+    path = folder / f"gridwise_py-{version}.cdx.json"
+    run(sys.executable, "-m", "cyclonedx_py", "environment", "--pyproject", ROOT / "pyproject.toml", "--mc-type",
+        "library", "--of", "JSON", "--output-reproducible", "--sv", "1.6", "-o", path, interpreter)  # fmt: skip
+    document = json.loads(path.read_text(encoding="utf-8"))
+    document["metadata"]["component"] |= {
+        "version": version,
+        "purl": f"pkg:pypi/gridwise-py@{version}",
+        "hashes": [{"alg": "SHA-256", "content": hashlib.sha256(wheel.read_bytes()).hexdigest()}],
+    }
+    path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+
+
 def main() -> None:
     """Check, in order."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -161,9 +177,7 @@ def main() -> None:
         environments = {python: try_out(version, python, wheel, folder / python) for python in given.pythons.split(",")}
         require(try_out(version, own, sdist, folder / "sdist"), f"there is no Python {own} for the source archive")
         not_checked += [f"there is no Python {python} here" for python, found in environments.items() if not found]
-        bill = given.out / f"gridwise_py-{version}.cdx.json"
-        run(sys.executable, "-m", "cyclonedx_py", "environment", "--pyproject", ROOT / "pyproject.toml", "--of", "JSON",
-            "--output-reproducible", "--sv", "1.6", "-o", bill, next(filter(None, environments.values())))  # fmt: skip
+        bill_of_materials(version, wheel, next(filter(None, environments.values())), given.out)
     for reason in not_checked:
         print(f"\nNOT CHECKED: {reason}")
     require(not (given.strict and not_checked), "not everything was checked")
