@@ -11,7 +11,9 @@ sys.path.insert(0, str(ROOT / "docs" / "_ext"))
 sys.path.insert(0, str(ROOT / "scripts"))
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
-import gridwise_py as gw  # noqa: E402 - the paths come first
+import reference  # noqa: E402 - the paths come first
+
+import gridwise_py as gw  # noqa: E402
 
 project = "gridwise_py"
 author = "The gridwise_py authors"
@@ -21,13 +23,11 @@ version = release = gw.__version__
 extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
-    "sphinx.ext.napoleon",
     "sphinx_copybutton",
     "sphinx_design",
-    "repository_links",
-    "made_pages",
+    "hooks",
 ]
-exclude_patterns = ["_ext", "benchmarks/made", "contribute/made", "start/made", "**/.ipynb_checkpoints"]
+exclude_patterns = ["_ext", "_templates", "benchmarks/made", "contribute/made", "start/made", "**/.ipynb_checkpoints"]
 # Warnings are errors: `make docs` builds with -W.
 nitpicky = False
 # Words of a type in a docstring, such as items, may be names of two classes' fields; then none is linked.
@@ -35,7 +35,8 @@ suppress_warnings = ["ref.python"]
 
 # ---- Markdown and notebooks
 
-source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb", ".rst": "restructuredtext"}
+# The first is that of the pages which autosummary makes.
+source_suffix = {".rst": "restructuredtext", ".md": "myst-nb", ".ipynb": "myst-nb"}
 myst_enable_extensions = ["colon_fence", "deflist", "attrs_inline"]
 # As GitHub makes them, so that a link to a heading works in both places.
 myst_heading_anchors = 4
@@ -59,9 +60,15 @@ autodoc_typehints = "none"  # the docstrings have the types
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 autodoc_class_signature = "mixed"
-napoleon_google_docstring = False
-napoleon_use_rtype = False
-napoleon_preprocess_types = False
+templates_path = ["_templates"]
+autosummary_context = reference.template_data()
+# Not all systems tell ``profile`` from ``Profile``.
+autosummary_filename_map = {f"gridwise_py.{name}": name for name in gw.__all__}
+autosummary_filename_map |= {f"gridwise_py.{name}": f"{name}-class" for name in ("Capabilities", "Profile")}
+rst_epilog = f"""
+.. |datatypes| replace:: {", ".join(gw.DATATYPES)}
+.. |storage_datatypes| replace:: {", ".join(gw.STORAGE_DATATYPES)}
+"""
 default_role = "py:obj"
 add_module_names = False
 toc_object_entries_show_parents = "hide"

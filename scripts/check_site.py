@@ -5,7 +5,7 @@
 - Every link and picture of every page leads to a file of the site, and to an anchor that is there.
 - No page loads anything from elsewhere.
 - Users have at most 45,000 words to read, in pages of at most 3,000; the whole site has at most 60,000.
-- The wheel's public names and commands are those that the reference has, no more and no fewer.
+- The reference has the public names and the commands, no more and no fewer.
 - Each question of a newcomer (tests/project/newcomers_questions.json), given to the search, has its page among the
   first three hits. Pages for contributors are found only if asked for. This opens the site from the disk in Chromium;
   without Chromium the output says that it was not.
@@ -15,19 +15,16 @@ It prints what is wrong, and exits with 1 if anything is.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
-import subprocess
 import sys
-import tempfile
 import urllib.parse
 from collections.abc import Iterator, Mapping
-from html.parser import HTMLParser
 from pathlib import Path
 
-import wheel_names
-
+import gridwise_py as gw
 from gridwise_py.cli import main as main_command
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -38,52 +35,28 @@ FOR_EVERYBODY = {"contribute/changelog", "contribute/security"}
 #: The most words. A word has a letter or a digit. Counted is what the article of a page shows, tables included; not
 #: blocks of code, signatures, pictures, and what a notebook printed.
 USERS, PAGE, SITE = 45_000, 3_000, 60_000
-#: Elements and classes that are not counted.
-NO_WORDS = {"pre", "svg", "script", "style"}
-NO_WORDS_CLASSES = {"sig", "cell_output", "headerlink"}
-#: Elements without an end.
-VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
+#: What is not counted.
+NO_WORDS = "pre, svg, script, style, .sig, .cell_output, .headerlink"
 
 
-class Page(HTMLParser):
+class Page:
     """What a page links, loads, and can be linked at, and how many words its article has."""
 
     def __init__(self, text: str):
-        super().__init__()
-        self.links: list[str] = []
-        self.loads: list[str] = []
-        self.anchors: set[str] = set()
-        self.words = 0
-        self._open: list[tuple[str, bool]] = []  # elements, and whether their words are counted
-        self.feed(text)
+        from bs4 import BeautifulSoup
 
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        """Note the attributes that point or name."""
-        found = {name: value for name, value in attributes if value is not None}
-        self.anchors |= {found[name] for name in ("id", "name") if name in found}
-        if tag == "a" and "href" in found:
-            self.links.append(found["href"])
-        if tag in ("img", "script", "iframe", "source", "object") and ("src" in found or "data" in found):
-            self.loads.append(found.get("src") or found["data"])
-        if tag == "link" and "href" in found and found.get("rel") not in ("canonical",):
-            self.loads.append(found["href"])
-        if tag not in VOID:
-            within = bool(self._open) and self._open[-1][1]
-            left_out = tag in NO_WORDS or NO_WORDS_CLASSES & set(found.get("class", "").split())
-            self._open.append((tag, tag == "article" or (within and not left_out)))
-
-    def handle_endtag(self, tag: str) -> None:
-        """Close the element, and those in it that have no end of their own."""
-        if tag in (name for name, _ in self._open):
-            while self._open.pop()[0] != tag:
-                pass
-
-    def handle_data(self, data: str) -> None:
-        """Count words."""
-        if self._open and self._open[-1][1]:
-            self.words += sum(any(letter.isalnum() for letter in word) for word in data.split())
+        page = BeautifulSoup(text, "html.parser")
+        self.links = [each["href"] for each in page.select("a[href]")]
+        loading = page.select("img, script, iframe, source, object, link:not([rel=canonical])")
+        self.loads = [found for each in loading if (found := each.get("src") or each.get("data") or each.get("href"))]
+        self.anchors = {each[name] for name in ("id", "name") for each in page.select(f"[{name}]")}
+        for part in page.select(NO_WORDS):
+            part.decompose()
+        words = " ".join(text for article in page.select("article") for text in article.stripped_strings).split()
+        self.words = sum(any(letter.isalnum() for letter in word) for word in words)
 
 
+@functools.cache
 def pages(site: Path) -> dict[Path, Page]:
     """Return every page of the site."""
     paths = (path for path in sorted(site.rglob("*.html")) if "_static" not in path.parts)
@@ -122,22 +95,18 @@ def too_many_words(found: Mapping[str, int]) -> Iterator[str]:
             yield f"{words:,} words for {who}, more than {most:,}"
 
 
-def wheel_with_names() -> set[str]:
-    """Build the wheel, and return its public names."""
-    with tempfile.TemporaryDirectory() as folder:
-        build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", folder]
-        subprocess.run(build, cwd=ROOT, check=True, capture_output=True, text=True)
-        (built,) = Path(folder).glob("*.whl")
-        return wheel_names.names_of_wheel(built)
-
-
 def disagreements(site: Path) -> Iterator[str]:
-    """Say which public names and commands the reference and the wheel do not share."""
-    yield from wheel_names.differences(wheel_with_names(), wheel_names.documented_names(site / "objects.inv"))
+    """Say which public names and commands the reference lacks, and which it has alone."""
+    from sphinx.util.inventory import InventoryFile
+
+    inventory = InventoryFile.loads((site / "objects.inv").read_bytes(), uri="").data
+    names = {name for role, found in inventory.items() if role.startswith("py:") for name in found}
+    told = {name.removeprefix("gridwise_py.") for name in names if re.fullmatch(r"gridwise_py\.\w+", name)}
     page = Page((site / "reference" / "command-line.html").read_text(encoding="utf-8"))
-    told = {found[1] for anchor in page.anchors if (found := re.fullmatch(r"gridwise-([\w-]+)", anchor))}
-    for name in sorted({*main_command.commands} ^ told):
-        yield f"the command {name} and the page of the command line do not agree"
+    commands = {found[1] for anchor in page.anchors if (found := re.fullmatch(r"gridwise-([\w-]+)", anchor))}
+    for kind, here, there in (("name", set(gw.__all__), told), ("command", {*main_command.commands}, commands)):
+        yield from (f"the reference lacks the {kind} {name}" for name in sorted(here - there))
+        yield from (f"the reference has the {kind} {name}, which does not exist" for name in sorted(there - here))
 
 
 def answers(site: Path) -> Iterator[tuple[str, str | None, list[str]]]:

@@ -7,13 +7,12 @@ text, wherever it has moved. `sample` makes new ones: a number, an operator or a
 from __future__ import annotations
 
 import ast
-import io
 import json
 import random
 import re
-import tokenize
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -100,33 +99,35 @@ def write(path: Path, mutants: list[Mutant]) -> None:
 def sample(group: str, count: int, seed: int) -> list[Mutant]:
     """Return so many mutants of a group, or all: of each file in turn, at random."""
     rng = random.Random(f"{seed} {group}")
-    kept = {place for name, (_, globs) in GROUPS.items() if name == "arguments" for place in _places(globs)}
-    places = [place for place in _places(GROUPS[group][1]) if group == "arguments" or place not in kept]
-    left = {place: list(candidates(place)) for place in places}
+    kept = {place for name, (_, globs) in GROUPS.items() if name == "arguments" for place in _files(globs)}
+    places = [place for place in _files(GROUPS[group][1]) if group == "arguments" or place not in kept]
+    texts = {place: (ROOT / place).read_text(encoding="utf-8") for place in places}
+    left = {place: list(candidates(place, text)) for place, text in texts.items()}
     rng.shuffle(places)
     for found in left.values():
         rng.shuffle(found)
     chosen: list[Mutant] = []
     while len(chosen) < count and any(left.values()):
         for place in places:
-            if left[place] and len(chosen) < count:
-                begin, end, new, what = left[place].pop()
-                chosen.append(_mutant(group, place, begin, end, new, what))
+            mutant = None
+            while left[place] and len(chosen) < count and mutant is None:
+                mutant = _mutant(group, place, texts[place], *left[place].pop())
+            chosen += [mutant] if mutant else []
     return chosen
 
 
-def _places(globs: list[str]) -> list[str]:
+def _files(globs: list[str]) -> list[str]:
     return sorted({path.relative_to(ROOT).as_posix() for each in globs for path in ROOT.glob(each)})
 
 
-def _mutant(group: str, place: str, begin: int, end: int, new: str, what: str) -> Mutant:
-    """Return the mutant in as few whole lines as stand once in the file."""
-    text = (ROOT / place).read_text(encoding="utf-8")
-    number = text.count("\n", 0, begin) + 1
-    first, last = text.rfind("\n", 0, begin) + 1, text.find("\n", end)
+def _mutant(group: str, place: str, text: str, begin: int, end: int, new: str) -> Mutant | None:
+    """The mutant in as few whole lines as stand once in the file; None if it means the same, or nothing."""
+    number, first, last = text.count("\n", 0, begin) + 1, text.rfind("\n", 0, begin) + 1, text.find("\n", end)
+    if _meaning(place, text[:begin] + new + text[end:]) in ("", _meaning(place, text)):
+        return None
+    what = f"{text[begin:end].strip()} → {new.strip() or 'nothing'}"
     while True:
-        old = text[first:last]
-        mutant = Mutant(group, place, number, old, text[first:begin] + new + text[end:last], what)
+        mutant = Mutant(group, place, number, text[first:last], text[first:begin] + new + text[end:last], what)
         try:
             mutant.find(text)
         except LookupError:
@@ -135,94 +136,60 @@ def _mutant(group: str, place: str, begin: int, end: int, new: str, what: str) -
             return mutant
 
 
-def candidates(place: str) -> Iterator[tuple[int, int, str, str]]:
-    """Yield changes of a file: what stands from one place to another, its new text, and both for people."""
-    text = (ROOT / place).read_text(encoding="utf-8")
-    for begin, end, new in (_of_python if place.endswith(".py") else _of_wgsl)(text):
-        yield begin, end, new, f"{text[begin:end].strip()} → {new.strip() or 'nothing'}"
+@lru_cache(maxsize=8)
+def _meaning(place: str, text: str) -> str:
+    """What of a text can change what it does: no comments, annotations, texts and overloads; "" if it is no code."""
+    if place.endswith(".wgsl"):
+        return re.sub(r"//.*", "", text)
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return ""
+    for node in ast.walk(tree):
+        for name in {"annotation", "returns"} & {*node._fields}:
+            setattr(node, name, None)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            node.value = ""
+        if isinstance(node, ast.FunctionDef) and ast.unparse(node.body[-1]) == "...":
+            node.args.defaults = node.args.kw_defaults = []
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            node.body = []
+    return ast.dump(tree)
 
 
-# ---- shaders
+def candidates(place: str, text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield changes of a text, which may mean nothing: from one place to another, and what stands there instead."""
+    of_module = place.endswith(".py")
+    symbols = _MODULE if of_module else _SHADER
+    for match in re.finditer("|".join(_pattern(symbol) for symbol in sorted(symbols, key=len, reverse=True)), text):
+        yield from ((match.start(), match.end(), new) for new in symbols[match[0]])
+    for match in re.finditer(r"(?<![\w.@])(?:0x[0-9a-fA-F]+|(?:0|[1-9]\d*)(\.\d+)?(e-?\d+)?)u?\b(?!\.)", text):
+        if of_module or (text[match.start() - 1] != "(" and not match[1]):
+            number = ast.literal_eval(match[0].rstrip("u"))
+            larger = number + 1 if isinstance(number, int) else 2 * number or 1.0
+            yield match.start(), match.end(), f"{larger}{'u' if match[0].endswith('u') else ''}"
+    for match in re.finditer(r"^ +((?:raise\b|[\w.]+\().*)$", text if of_module else "", re.MULTILINE):
+        yield match.start(1), match.end(1), "pass"
 
-# Operators that are not between blanks are not arithmetic: `array<u32>`, `->`, `*pointer`.
-_WGSL = {
-    " + ": (" - ",), " - ": (" + ",), " * ": (" / ",), " / ": (" * ",), " % ": (" / ",),
-    " << ": (" >> ",), " >> ": (" << ",), " & ": (" | ",), " | ": (" & ",), " ^ ": (" | ",),
-    " < ": (" <= ", " > "), " <= ": (" < ",), " > ": (" >= ", " < "), " >= ": (" > ",),
-    " == ": (" != ",), " != ": (" == ",), " && ": (" || ",), " || ": (" && ",),
-    " += ": (" -= ", " = "), " -= ": (" += ",), "++": ("--",),
-    "min(": ("max(",), "max(": ("min(",), "atomicAdd(": ("atomicOr(",), "atomicMax(": ("atomicMin(",),
+
+def _pattern(symbol: str) -> str:
+    return (r"(?<![\w.])(?<!def )" if symbol[0].isalpha() else "") + re.escape(symbol)
+
+
+# Operators that are not between blanks are not arithmetic: `array<u32>`, `->`, `*pointer`, `**options`.
+_BOTH: dict[str, tuple[str, ...]] = {
+    " + ": (" - ",), " - ": (" + ",), " << ": (" >> ",), " >> ": (" << ",), " & ": (" | ",), " | ": (" & ",),
+    " < ": (" <= ",), " <= ": (" < ",), " > ": (" >= ",), " >= ": (" > ",), " == ": (" != ",), " != ": (" == ",),
+    " += ": (" -= ",), " -= ": (" += ",), "min(": ("max(",), "max(": ("min(",),
+}  # fmt: skip
+_SHADER = _BOTH | {
+    " * ": (" / ",), " / ": (" * ",), " % ": (" / ",), " ^ ": (" | ",), " < ": (" <= ", " > "), " > ": (" >= ", " < "),
+    " && ": (" || ",), " || ": (" && ",), " += ": (" -= ", " = "), "++": ("--",),
+    "atomicAdd(": ("atomicOr(",), "atomicMax(": ("atomicMin(",),
     "storageBarrier();": ("",), "workgroupBarrier();": ("",),
 }  # fmt: skip
-_SYMBOL = re.compile("|".join(re.escape(symbol) for symbol in sorted(_WGSL, key=len, reverse=True)))
-_NUMBER = re.compile(r"(?<![\w.@(])(?:0x[0-9a-fA-F]+|\d+)u?\b(?!\.)")
-
-
-def _of_wgsl(text: str) -> Iterator[tuple[int, int, str]]:
-    """Numbers and operators, outside of comments and of lines for the template."""
-    begin = 0
-    for line in text.splitlines(keepends=True):
-        code = "" if line.lstrip().startswith("//") else line.split("//")[0]
-        for found in _SYMBOL.finditer(code):
-            for new in _WGSL[found[0]]:
-                yield begin + found.start(), begin + found.end(), new
-        for found in _NUMBER.finditer(code):
-            suffix = "u" if found[0].endswith("u") else ""
-            yield begin + found.start(), begin + found.end(), f"{int(found[0].rstrip('u'), 0) + 1}{suffix}"
-        begin += len(line)
-
-
-# ---- modules
-
-_PYTHON = {
-    "+": "-", "-": "+", "*": "+", "/": "*", "//": "*", "%": "//", "<<": ">>", ">>": "<<", "&": "|", "|": "&",
-    "<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "+=": "-=", "-=": "+=",
-    "and": "or", "or": "and", "True": "False", "False": "True", "min": "max", "max": "min", "any": "all", "all": "any",
-    "if": "if not", "not": "",
+_MODULE = _BOTH | {
+    " * ": (" + ",), " / ": (" * ",), " // ": (" * ",), " % ": (" // ",), " and ": (" or ",), " or ": (" and ",),
+    " not ": (" ",), " not in ": (" in ",), " is not ": (" is ",), " if ": (" if not ",), "any(": ("all(",),
+    "all(": ("any(",), "True": ("False",), "False": ("True",),
 }  # fmt: skip
-_LEFT_OPERAND = (tokenize.NAME, tokenize.NUMBER, tokenize.STRING)
-
-
-def _of_python(text: str) -> Iterator[tuple[int, int, str]]:
-    """Numbers, operators and words of expressions, calls and raises that are statements; no annotations."""
-    starts = [0]
-    for line in text.splitlines(keepends=True):
-        starts.append(starts[-1] + len(line))
-
-    def place(position: tuple[int, int]) -> int:
-        return starts[position[0] - 1] + position[1]
-
-    skipped = set()
-    for node in ast.walk(ast.parse(text)):
-        for part in (getattr(node, "annotation", None), getattr(node, "returns", None)):
-            if part is not None:
-                skipped.update(
-                    range(part.lineno * 1000 + part.col_offset, part.end_lineno * 1000 + part.end_col_offset)
-                )
-        is_stub = isinstance(node, ast.FunctionDef) and ast.unparse(node.body[-1]) == "..."  # an overload
-        if is_stub or (isinstance(node, ast.AnnAssign) and ast.unparse(node.annotation) == "TypeAlias"):
-            skipped.update(range(node.lineno * 1000, node.end_lineno * 1000 + 999))
-        is_call = isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
-        if (is_call or isinstance(node, ast.Raise)) and node.lineno == node.end_lineno:
-            yield place((node.lineno, node.col_offset)), place((node.lineno, node.end_col_offset)), "pass"
-    before = None
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        (row, column), found = token.start, token.string
-        if row * 1000 + column not in skipped and found in _PYTHON and token.type in (tokenize.OP, tokenize.NAME):
-            is_binary = before.type in _LEFT_OPERAND or before.string in (")", "]")
-            is_word = found.isalpha()
-            rest = text[place(token.end) :]
-            fits = before.string not in ("*", ".", "is") if is_word else is_binary and rest[:1] == " "
-            if found in ("min", "max", "any", "all"):
-                fits = fits and rest[:1] == "(" and before.string != "def"
-            if found == "not":
-                fits = fits and not rest.startswith(" in ")
-            if found == "if":
-                fits = fits and not rest.startswith(" TYPE_CHECKING")
-            if fits:
-                yield place(token.start), place(token.end) + (found == "not"), _PYTHON[found]
-        elif row * 1000 + column not in skipped and token.type == tokenize.NUMBER:
-            value = ast.literal_eval(found)
-            yield place(token.start), place(token.end), repr(value + 1 if isinstance(value, int) else 2 * value or 1.0)
-        if token.type not in (tokenize.NL, tokenize.COMMENT):
-            before = token

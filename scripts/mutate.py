@@ -27,7 +27,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
@@ -60,30 +60,17 @@ class Covering:
         self._files = {f[f.rindex("gridwise_py/") :]: f for f in self._data.measured_files() if "gridwise_py/" in f}
         costs = json.loads((tree / _COSTS).read_text(encoding="utf-8"))
         self.core_s = {node: spent[0] for node, spent in costs.items()}
-        self._known: dict[str, dict[int, set[str]]] = {}
+        self._lines = cache(self._read_lines)
 
-    def _lines(self, place: str) -> dict[int, set[str]]:
-        """Return the tests that run each line of a module."""
-        if place not in self._known:
-            found = self._data.contexts_by_lineno(self._files[place]) if place in self._files else {}
-            self._known[place] = {
-                line: {name.rpartition("|")[0] for name in names if "|" in name} for line, names in found.items()
-            }
-        return self._known[place]
+    def _read_lines(self, place: str) -> dict[int, set[str]]:
+        """The tests that run each line of a module."""
+        found = self._data.contexts_by_lineno(self._files[place]) if place in self._files else {}
+        return {line: {name.rpartition("|")[0] for name in names if "|" in name} for line, names in found.items()}
 
     @cached_property
     def _all_lines(self) -> Counter[str]:
-        """How many lines, or steps from line to line, each test runs."""
-        import sqlite3
-
-        with sqlite3.connect(self._tree / _COVERAGE) as connection:
-            rows = connection.execute(
-                "select context, count(*) from arc join context on context.id = context_id group by context_id"
-            ).fetchall()
-        total: Counter[str] = Counter()
-        for name, count in rows:
-            total[name.rpartition("|")[0]] += count
-        return total
+        """How many lines of modules each test runs."""
+        return Counter(test for place in self._files for tests in self._lines(place).values() for test in tests)
 
     def _naming(self, shader: str) -> Iterator[tuple[str, int]]:
         """Yield the lines of modules that name a kernel with the text of a shader file in it."""
@@ -445,17 +432,14 @@ def measure(tree: Path, tests: str) -> None:
 
 
 def table(mutants: list[Mutant], before: str, after: str) -> str:
-    """Return what became of the mutants of each group with two suites, and which ones are lost."""
-
-    def killed(m: Mutant, name: str) -> bool:
-        return bool(m.results.get(name, {}).get("killed_by"))
-
+    """What became of the mutants of each group with two suites, and which ones are lost."""
     tried = [m for m in mutants if not m.struck]
-    lost = [m for m in tried if killed(m, before) and after in m.results and not killed(m, after)]
+    killed = {name: {m.key for m in tried if m.results.get(name, {}).get("killed_by")} for name in (before, after)}
+    lost = [m for m in tried if m.key in killed[before] - killed[after] and after in m.results]
     lines = [f"| group | mutants | killed {before} | killed {after} | lost |", "| --- | --- | --- | --- | --- |"]
     for group in (*GROUPS, "faults", "all"):
-        of = [m for m in tried if group in (m.group, "all")]
-        counts = [len(of), *(sum(killed(m, name) for m in of) for name in (before, after)), sum(m in lost for m in of)]
+        of = [m.key for m in tried if group in (m.group, "all")]
+        counts = [len(of), *(len(killed[name] & {*of}) for name in (before, after)), sum(m.key in of for m in lost)]
         lines.append(f"| {group} | {' | '.join(map(str, counts))} |")
     missing = [sum(name not in m.results for m in tried) for name in (before, after)]
     lines.append(f"\nnot tried {before}: {missing[0]}, {after}: {missing[1]}; struck: {len(mutants) - len(tried)}")

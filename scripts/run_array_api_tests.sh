@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs the array API's own tests (github.com/data-apis/array-api-tests) on the functions that exist here: `make array-api`.
+# Runs the array API's own tests (github.com/data-apis/array-api-tests) on the functions that exist here: `make check-array-api`.
 # docs/reference/array-api.md has the results. The adapter and the choice of tests are in tests/array_api/gridwise_namespace.py.
 # Arguments go to pytest: --max-examples 1000, --hypothesis-seed 1, -x …
 #

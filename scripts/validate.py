@@ -1,20 +1,17 @@
 """Runs pytest under Khronos' Vulkan validation layer, and sums up what it says.
 
-Usage: python scripts/validate.py [--json FILE] [PYTEST-ARGUMENT …]
+Usage: python scripts/validate.py [PYTEST-ARGUMENT …]
 
 All processes (pytest's workers, and those that tests start) write to one pipe. First a call that is known to be wrong
 is made on purpose: a layer that says nothing to that would say nothing to anything. Each message is counted once per
 id, with the tests that were running when it came. Exit: pytest's own, 4 if there was an error of the layer that is not
-in EXPLAINED, 3 if the layer is not there.
+in EXPLAINED, 3 if the layer is not there, or says nothing.
 
 As a plugin of pytest (``-p validate``) this file tells the pipe which test begins and ends.
 """
 
 from __future__ import annotations
 
-import ctypes
-import ctypes.util
-import json
 import os
 import re
 import subprocess
@@ -119,29 +116,8 @@ vulkan.vkCreateInstance(ctypes.byref(Create(type=1, app=ctypes.pointer(applicati
 """
 
 
-def layer_is_installed() -> bool:
-    """Ask the Vulkan loader."""
-    name = ctypes.util.find_library("vulkan")
-    if name is None:
-        return False
-
-    class Properties(ctypes.Structure):
-        _fields_ = (
-            ("name", ctypes.c_char * 256),
-            ("spec", ctypes.c_uint32),
-            ("version", ctypes.c_uint32),
-            ("description", ctypes.c_char * 256),
-        )
-
-    vulkan, count = ctypes.CDLL(name), ctypes.c_uint32()
-    vulkan.vkEnumerateInstanceLayerProperties(ctypes.byref(count), None)
-    found = (Properties * count.value)()
-    vulkan.vkEnumerateInstanceLayerProperties(ctypes.byref(count), found)
-    return LAYER.encode() in {each.name for each in found}
-
-
-def run(arguments: list[str], environment: Mapping[str, str]) -> tuple[int, Listener]:
-    """Run pytest under the layer; return its exit code, and what was heard."""
+def run(arguments: list[str], environment: Mapping[str, str]) -> tuple[int, Listener] | None:
+    """Run pytest under the layer; return its exit code, and what was heard; None where the layer says nothing."""
     with tempfile.TemporaryDirectory(prefix="gridwise-validation-") as folder:
         pipe = Path(folder) / "pipe"
         listener = Listener(pipe)
@@ -157,48 +133,39 @@ def run(arguments: list[str], environment: Mapping[str, str]) -> tuple[int, List
         subprocess.run([sys.executable, "-c", _WRONG_CALL], env=under, check=False)
         listener.settle()
         if not any(severity == "ERROR" for _, severity in listener.counts):
-            raise SystemExit(f"{LAYER} is loaded, but says nothing to a call that is wrong: nothing can be concluded")
+            return None
         listener.forget()
-        code = subprocess.run(
-            [sys.executable, "-m", "pytest", "-p", "validate", *arguments], env=under, check=False
-        ).returncode
+        command = [sys.executable, "-m", "pytest", "-p", "validate", *arguments]
+        code = subprocess.run(command, env=under, check=False).returncode
         listener.settle()
         return code, listener
 
 
-def report(listener: Listener) -> tuple[list[str], list[dict[str, object]]]:
-    """Return lines for people, and the same as data."""
-    lines, rows = [], []
+def report(listener: Listener) -> tuple[list[str], int]:
+    """Return lines for people, and how many kinds of error are not explained."""
+    lines, errors = [], 0
     for (key, severity), count in sorted(listener.counts.items(), key=lambda item: (item[0][1], -item[1])):
         why = EXPLAINED.get(key)
-        tests = sorted(listener.tests[key])
+        errors += severity == "ERROR" and why is None
         lines += [f"{severity} {key}, {count} times" + (f" — explained: {why}" if why else "")]
-        lines += [f"    {listener.texts[key]}"] + [f"    in {test}" for test in tests[:5]]
-        rows.append({"id": key, "severity": severity, "count": count, "text": listener.texts[key],
-                     "explained": why, "tests": tests})  # fmt: skip
-    return lines, rows
+        lines += [f"    {listener.texts[key]}", *(f"    in {test}" for test in sorted(listener.tests[key])[:5])]
+    return lines, errors
 
 
 def main() -> int:
     """Run, and say what was heard."""
-    arguments, json_path = sys.argv[1:], None
-    if arguments[:1] == ["--json"]:
-        json_path, arguments = Path(arguments[1]), arguments[2:]
-    if not layer_is_installed():
-        print(f"{LAYER} is not installed (Debian: apt-get install vulkan-validationlayers): NOTHING WAS VALIDATED.")
-        return 3
     begin = time.monotonic()
-    code, listener = run(arguments, os.environ)
-    lines, rows = report(listener)
-    bad = sum(row["severity"] == "ERROR" and not row["explained"] for row in rows)
+    found = run(sys.argv[1:], os.environ)
+    if found is None:
+        print(f"{LAYER} says nothing to a call that is wrong. Is it installed (Debian: apt-get install "
+              "vulkan-validationlayers)? NOTHING WAS VALIDATED.")  # fmt: skip
+        return 3
+    code, listener = found
+    lines, errors = report(listener)
+    others = len(listener.counts) - errors
     print(*lines, sep="\n")
-    print(
-        f"{LAYER}: {bad} kinds of error, {len(rows) - bad} other kinds of message, in {time.monotonic() - begin:.0f} s"
-    )
-    if json_path is not None:
-        data = {"layer": LAYER, "arguments": arguments, "pytest_exit_code": code, "messages": rows}
-        json_path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-    return code or (4 if bad else 0)
+    print(f"{LAYER}: {errors} kinds of error, {others} other kinds of message, in {time.monotonic() - begin:.0f} s")
+    return code or (4 if errors else 0)
 
 
 if __name__ == "__main__":

@@ -2,50 +2,87 @@
 
 | file | from |
 | --- | --- |
-| reference/python/*.rst | the docstrings of the public names (scripts/make_api_reference.py) |
-| reference/command-line.md | the options of the command `gridwise` (command_page.py) |
+| reference/command-line.md | the options of the command `gridwise` |
 | reference/made/ | names of numpy and pandas that are missing (gridwise_py/namespace.py) |
-| contribute/contributing.md, changelog.md, security.md | pages in the folder above docs/ (repository_pages.py) |
-| start/made/ | the beginning of README.md (repository_pages.py) |
+| contribute/contributing.md, changelog.md, security.md | pages in the folder above docs/ |
+| start/made/ | the beginning of README.md, with figures of the results files as they are now |
 | benchmarks/against-peers.md, benchmarks/made/ | the results files (benchmark_pages.py) |
 | contribute/made/ | the results files of `gridwise reproduce`, and benchmarks/gates_audit.py |
 | _static/made-keywords.js | the comments `keywords` of pages, for the search (questions.js) |
 | assets/made/ | pictures: the import graph (import_graph.py), the results (benchmark_pages.py) |
+
+Sphinx's autosummary makes the pages of public names (reference.py).
 """
 
 from __future__ import annotations
 
-import inspect
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
 
 import benchmark_pages
-import command_page
+import click
 import gates_audit
 import import_graph
-import make_api_reference
-import repository_pages
-import short_docstrings
-from sphinx.application import Sphinx
+import make_first_screen
+import reference
 
 import gridwise_py as gw
+from gridwise_py.cli import main as command
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
+#: Pages in the folder above docs/, by where the site has them.
+ABOVE = {
+    "CONTRIBUTING.md": "contribute/contributing.md",
+    "CHANGELOG.md": "contribute/changelog.md",
+    "SECURITY.md": "contribute/security.md",
+}
 
 
-def _write(files: dict[Path, str]) -> None:
-    """Write the files that changed: Sphinx reads again what is newer than its last build."""
-    for path, text in files.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            path.write_text(text, encoding="utf-8")
+def relocated(text: str, to: str) -> str:
+    """A page of the folder above docs/ with the links that it needs at `to` in docs/."""
+
+    def link(found: re.Match[str]) -> str:
+        path, sharp, anchor = found[2].partition("#")
+        if not path or re.match(r"[a-z]+:", path):
+            return found[0]
+        target = DOCS / ABOVE[path] if path in ABOVE else ROOT / path
+        return f"{found[1]}{os.path.relpath(target, (DOCS / to).parent)}{sharp}{anchor})"
+
+    return re.sub(r"(\]\()([^)\s]+)\)", link, text)
+
+
+def first_screen(readme: str) -> str:
+    """What README.md begins with, as the start page of the site includes it: a picture for each mode."""
+    text = readme.partition("<!-- first screen -->")[2].partition("<!-- end of first screen -->")[0]
+    picture = r'<picture>.*?<img alt="(.*?)" src="(.*?)-light\.svg">.*?</picture>'
+    both = r"![\1](\2-light.svg){.only-light}\n![\1](\2-dark.svg){.only-dark}"
+    return relocated(re.sub(picture, both, text, flags=re.DOTALL), "index.md")
+
+
+def command_line() -> str:
+    """The page of the command: each subcommand with what its ``--help`` prints."""
+    lines = [
+        "# Command line",
+        "",
+        "`pip install '.[bench]'` installs the command `gridwise`; `python -m gridwise_py` is the same. This page is",
+        "what `gridwise COMMAND --help` prints. [Exit codes](environment.md#exit-codes).",
+        "",
+    ]
+    # click keeps the first help option that it makes for a command, so this context has the names of the command's own.
+    context = click.Context(command, info_name="gridwise", **command.context_settings)
+    for name in command.list_commands(context):
+        inside = click.Context(command.commands[name], info_name=name, parent=context, terminal_width=100)
+        text = inside.command.get_help(inside).removeprefix("Usage: ")
+        lines += [f"## gridwise {name}", "", "```text", text, "```", ""]
+    return "\n".join(lines)
 
 
 def keywords() -> str:
-    """Return what users type and a page does not say, by page: its comment ``<!-- keywords: … -->``."""
+    """What users type and a page does not say, by page: its comment ``<!-- keywords: … -->``."""
     found = {}
     for page in sorted(DOCS.rglob("*.md")):
         if words := re.search(r"^<!-- keywords: ([^>]*) -->$", page.read_text(encoding="utf-8"), re.MULTILINE):
@@ -54,80 +91,40 @@ def keywords() -> str:
 
 
 def claims(document: dict[str, Any]) -> str:
-    """Return a table of the outcomes, with the device and the day above it."""
-    device, context = document["device"], document["context"]
-    lines = [
-        f"{device['adapter']} ({device['backend']}, {device['driver']}), {context['time'][:10]}:",
-        "",
-        "| experiment | verdict | measured |",
-        "| --- | --- | --- |",
-        *(f"| `{each['name']}` | {each['verdict']} | {each['reason']} |" for each in document["experiments"]),
-        "",
-    ]
-    return "\n".join(lines)
+    """A table of the outcomes, with the device and the day above it."""
+    device, rows = document["device"], document["experiments"]
+    about = f"{device['adapter']} ({device['backend']}, {device['driver']}), {document['context']['time'][:10]}:"
+    lines = [f"| `{each['name']}` | {each['verdict']} | {each['reason']} |" for each in rows]
+    return "\n".join([about, "", "| experiment | verdict | measured |", "| --- | --- | --- |", *lines, ""])
 
 
-def make(_app: Sphinx) -> None:
-    """Make everything."""
-    make_api_reference.write(DOCS / "reference" / "python")
-    files = repository_pages.write()
-    files[DOCS / "reference" / "command-line.md"] = command_page.command_line()
-    files[DOCS / "reference" / "made" / "numpy-missing.txt"] = make_api_reference.missing_names()
-    files |= benchmark_pages.write(DOCS / "benchmarks", DOCS / "assets" / "made")
-    tables = {
-        "claims-h100": (claims, "h100/claims.json"),
-        "gates": (gates_audit.summary, "gates_audit.json"),
+def made() -> dict[str, str]:
+    """The text of each file, by its path in docs/."""
+    results = {
+        name: json.loads((ROOT / "benchmarks" / "results" / name).read_text(encoding="utf-8"))
+        for name in ("h100/claims.json", "gates_audit.json")
     }
-    for name, (table, path) in tables.items():
-        figures = json.loads((ROOT / "benchmarks" / "results" / path).read_text(encoding="utf-8"))
-        files[DOCS / "contribute" / "made" / f"{name}.md"] = table(figures)
-    files[DOCS / "_static" / "made-keywords.js"] = keywords()
-    files |= import_graph.write(DOCS / "assets" / "made")
-    _write(files)
+    readme = make_first_screen.filled((ROOT / "README.md").read_text(encoding="utf-8"))
+    return {
+        **{to: relocated((ROOT / name).read_text(encoding="utf-8"), to) for name, to in ABOVE.items()},
+        **benchmark_pages.made(),
+        **import_graph.made(),
+        "start/made/first-screen.md": first_screen(readme),
+        "reference/command-line.md": command_line(),
+        "reference/made/numpy-missing.txt": reference.missing_names(),
+        "contribute/made/claims-h100.md": claims(results["h100/claims.json"]),
+        "contribute/made/gates.md": gates_audit.summary(results["gates_audit.json"]),
+        "_static/made-keywords.js": keywords(),
+    }
 
 
-def shorten(_app: Sphinx, what: str, name: str, thing: Any, _options: Any, lines: list[str]) -> None:
-    """Leave out of a docstring what other pages say; see short_docstrings.py."""
-    text = "\n".join(lines)
-    owner = getattr(gw, name.split(".")[1], None)
-    of_primitive = inspect.isclass(owner) and issubclass(owner, gw.Primitive)
-    if of_primitive and owner is not gw.Primitive and name.endswith(".execute"):
-        lines[:] = [short_docstrings.call(inspect.getdoc(owner) or "")]
-    elif what != "exception":
-        linked = name.split(".")[1] not in make_api_reference.LINKED_ONCE
-        internal = make_api_reference.INTERNAL.get(name.split(".")[1], "").split()
-        found = short_docstrings.shortened(text, of_primitive=of_primitive, linked=linked, internal=internal)
-        # The comment: napoleon takes what is before a colon of the first line for the type of a property.
-        lines[:] = [*(["..", ""] if what in ("property", "attribute") else []), *found.split("\n")]
-
-
-def escape_bars(_app: Sphinx, _what: str, _name: str, _thing: Any, _options: Any, lines: list[str]) -> None:
-    """Escape the bars of |x|, which reStructuredText would take for a substitution."""
-    for i, line in enumerate(lines):
-        if "|" in line and not line.lstrip().startswith((">>>", "...", "|", "+-")):
-            parts = re.split(r"(``.*?``)", line)
-            lines[i] = "".join(part if part.startswith("``") else part.replace("|", r"\|") for part in parts)
-
-
-def signature(
-    _app: Sphinx, what: str, _name: str, thing: Any, _options: Any, _given: str | None, _returned: str | None
-) -> tuple[str, str | None] | None:
-    """Return what a class takes: Sphinx would show the metaclass's ``*args``. The docstrings have the types."""
-    if what != "class":
-        return None
-    try:
-        found = inspect.signature(thing)
-    except ValueError:
-        return None
-    parameters = [p.replace(annotation=p.empty) for p in found.parameters.values()]
-    text = str(found.replace(parameters=parameters, return_annotation=found.empty))
-    text = re.sub(r"BinOp\('(\w+)'\)", lambda name: name[1].capitalize(), text)
-    return text.replace("<factory>", "..."), None
-
-
-def setup(app: Sphinx) -> dict[str, Any]:
-    app.connect("builder-inited", make)
-    app.connect("autodoc-process-docstring", shorten, priority=100)
-    app.connect("autodoc-process-docstring", escape_bars)
-    app.connect("autodoc-process-signature", signature)
-    return {"parallel_read_safe": True}
+def write() -> None:
+    """Write the files that changed, which Sphinx then reads again, and remove pages of names that are gone."""
+    for name, text in made().items():
+        path = DOCS / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+    for page in (DOCS / "reference" / "python").glob("*/*.rst"):
+        if not hasattr(gw, page.stem.removesuffix("-class")):
+            page.unlink()

@@ -1,6 +1,6 @@
 """Feeds the readers of results files with what they never wrote.
 
-As a program, under atheris (coverage guides what is tried; `make fuzz` installs it):
+As a program, under atheris (coverage guides what is tried; `make check-fuzz` installs it):
 ``PYTHONPATH=tests python -m helpers.fuzz_results [-max_total_time=300] [CORPUS-FOLDER …]``. Options are libFuzzer's.
 The input that ends it is written to ``crash-…``; give that file to see it again.
 

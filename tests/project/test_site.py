@@ -16,6 +16,7 @@ from helpers.paths import ROOT
 
 pytestmark = [pytest.mark.needs("the repository"), pytest.mark.slow]
 
+SCREEN = "start/made/first-screen.md"
 NEWCOMERS = ROOT / "tests" / "project" / "newcomers_questions.json"
 
 
@@ -46,18 +47,24 @@ def test_each_question_has_a_page():
 # ---- pages of the folder above
 
 
-def test_links_of_a_page_from_above_lead_to_the_same_files(monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "scripts")
-    pages = _module("docs/_ext", "repository_pages")
+@pytest.fixture(scope="module")
+def pages():
+    with pytest.MonkeyPatch.context() as patch:
+        for folder in ("scripts", "benchmarks", "docs/_ext"):
+            patch.syspath_prepend(ROOT / folder)
+        yield _module("docs/_ext", "made_pages")
+
+
+def test_links_of_a_page_from_above_lead_to_the_same_files(pages):
     text = "[a](docs/start/install.md#linux) [b](CHANGELOG.md) [c](scripts/setup.sh) [d](https://x.y/z) [e](#tests)"
     assert pages.relocated(text, "contribute/contributing.md") == (
         "[a](../start/install.md#linux) [b](changelog.md) [c](../../scripts/setup.sh) [d](https://x.y/z) [e](#tests)"
     )
-    for path, text in pages.write().items():
-        for link in re.findall(r"\]\(([^)\s]+)\)", text):
+    for path, text in pages.made().items():
+        for link in re.findall(r"\]\(([^)\s]+)\)", text) if path in {*pages.ABOVE.values(), SCREEN} else ():
             if not re.match(r"[a-z]+:|#", link):
                 # The start page includes its beginning, so that its links are those of docs/.
-                target = (ROOT / "docs" if "made" in path.parts else path.parent) / link.partition("#")[0]
+                target = ROOT / "docs" / ("" if path == SCREEN else Path(path).parent) / link.partition("#")[0]
                 assert target.exists() or target.name in {"contributing.md", "changelog.md", "security.md"}, link
 
 
@@ -104,9 +111,8 @@ def test_machines_are_tested_once_a_file_of_theirs_is_there(screen, tmp_path):
     assert [line.split(" | ")[0] for line in rest] == ["| AMD and Intel GPUs", "| Windows"]
 
 
-def test_the_start_page_begins_as_readme_does(monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "scripts")
-    text = _module("docs/_ext", "repository_pages").first_screen((ROOT / "README.md").read_text(encoding="utf-8"))
+def test_the_start_page_begins_as_readme_does(pages):
+    text = pages.first_screen((ROOT / "README.md").read_text(encoding="utf-8"))
     assert "](assets/first-light.svg){.only-light}\n" in text
     assert "](assets/first-dark.svg){.only-dark}\n" in text
     assert "<picture>" not in text
@@ -118,8 +124,8 @@ def test_the_start_page_begins_as_readme_does(monkeypatch):
 # ---- the command line
 
 
-def test_the_page_has_every_command_and_option():
-    text = _module("docs/_ext", "command_page").command_line()
+def test_the_page_has_every_command_and_option(pages):
+    text = pages.command_line()
     for name, command in cli.main.commands.items():
         section = text.partition(f"\n## gridwise {name}\n")[2].partition("\n## ")[0]
         assert section, name
@@ -143,30 +149,35 @@ def _written(folder, name, day, gpu="An H100", **more):
 
 
 def test_of_two_files_with_a_case_the_newest_counts(peers, tmp_path, monkeypatch):
-    def results(ours, cases=("select 1/2",), equal=True):
+    def results(ours, cases=("select 1/2",)):
         sides = {"gridwise_py": {"single": ours, "back_to_back": None}, "cub": {"single": 900.0, "back_to_back": 5.0}}
-        return [
-            {"case": case, "n": 1 << 24, "datatype": "u32", "equal": equal or case != "wrong", "sides": sides}
-            for case in cases
-        ]
+        return [{"case": case, "n": 1 << 24, "datatype": "u32", "group": "select", "correct": case != "wrong",
+                 "sides": sides}
+                for case in cases]  # fmt: skip
 
-    _written(tmp_path, "stream_peer.json", 21, results=results(300.0, ("select 1/2", "wrong"), equal=False))
-    _written(tmp_path, "stream_peer_more.json", 22, results=results(1000.0))
-    _written(tmp_path, "stream_peer_argmax.json", 23, results=results(100.0, ("select 1/2", "argmax")))
+    _written(tmp_path, "stream_peer.json", 21, results=results(300.0, ("select 1/2", "argmax", "wrong")))
+    _written(tmp_path, "more_peer.json", 22, results=results(1000.0))
     _written(tmp_path, "other_peer.json", 24, other="not read")
+    older = {
+        "subject": peers.STREAM, "case": "merge", "n": 1 << 24, "peer": "CUB", "version": "", "how": "single",
+        "ours_ns": 1.0, "theirs_ns": 2.0, "source": "gpu/merge_peer.json", "day": "2026-11-20", "own": "0.1.0",
+        "engine": "0.32.0", "gpu": "An H100", "driver": "1.2",
+    }  # fmt: skip
+    (tmp_path / "gpu/peers_of_older_programs.json").write_text(json.dumps({"comparisons": [older]}))
     monkeypatch.setattr(peers, "RESULTS", tmp_path)
     found = {row.case: row for row in peers.comparisons()}
-    assert set(found) == {"select 1/2", "argmax"}  # neither the wrong one, nor that without our time
+    assert set(found) == {"select 1/2", "argmax", "merge"}  # neither the wrong one, nor that without our time
     row = found["select 1/2"]
-    assert (row.ours_ns, row.ratio, row.how, row.machine.source) == (1000.0, 0.9, "single", "gpu/stream_peer_more.json")
+    assert (row.ours_ns, row.ratio, row.how, row.source) == (1000.0, 0.9, "single", "gpu/more_peer.json")
     assert peers.table([row])[0] == "| case | H100, µs | CUB, µs | times as fast |"
     assert peers.table([row])[2:] == ["| select 1/2 | 1.00 | 0.900 | **0.90** |"]
     assert peers.measured([row]) == (
         "H100: driver 1.2, Vulkan, wgpu-py 0.32.0, gridwise_py 0.2.0; CUB (version not stored); "
-        "[2026-11-22](../../benchmarks/results/gpu/stream_peer_more.json)."
+        "[2026-11-22](../../benchmarks/results/gpu/more_peer.json)."
     )
-    assert "| H100 | select 1/2 | 2^24 | single | 1.00 | 0.900 | CUB | **0.90** |" in peers.losses(found.values())
-    assert not any("argmax" in line for line in peers.losses(found.values()))
+    losses = peers.losses(list(found.values()))
+    assert "| H100 | select 1/2 | 2^24 | single | CUB | 1.00 | 0.900 | **0.90** |" in losses
+    assert not any("argmax" in line or "merge" in line for line in losses)
 
 
 def test_files_of_the_peers_harness_are_read(peers, tmp_path, monkeypatch):
@@ -187,7 +198,7 @@ def test_files_of_the_peers_harness_are_read(peers, tmp_path, monkeypatch):
     _written(tmp_path, "sort_peer.json", 28, results=[sort, {**sort, "distribution": "few", "case": "few"}])
     monkeypatch.setattr(peers, "RESULTS", tmp_path)
     rows = peers.comparisons()
-    found = {(row.case, row.how, row.machine.name): row for row in rows}
+    found = {(row.case, row.how, row.machine): row for row in rows}
     assert {case for case, *_ in found} == {"segments of 256, f32", "100 largest", "sort pairs"}
     both = [found["segments of 256, f32", how, "H100"].ratio for how in ("single", "back to back")]
     assert both == [2.0, 1.5]
@@ -204,12 +215,11 @@ def test_files_of_the_peers_harness_are_read(peers, tmp_path, monkeypatch):
 def test_the_pages_of_benchmarks_have_each_file_its_day_and_what_lost(peers):
     rows = peers.comparisons()
     text = peers.page(rows, {}) + "\n".join(peers.tables([row for row in rows if row.subject == peers.FIRST], "###"))
-    text += "\n".join([*peers.losses(rows), *peers.others()])
+    text += "\n".join([*peers.losses(rows), (ROOT / "docs/benchmarks/index.md").read_text(encoding="utf-8")])
     links = set(re.findall(r"\[(\d{4}-\d\d-\d\d)\]\(\.\./\.\./benchmarks/results/([\w./]+)\)", text))
     files = {path for _, path in links}
-    # A later file may have all the cases of one with streams.
-    names = [*peers.PAIRS, "segmented_sort_peer.json", "stream_peer.json", "peers.json", "sort.json"]
-    assert {f"h200/{name}" for name in names} <= files
+    kinds = ("axis", "search", "top_k", "merge", "segmented_sort", "stream")
+    assert {"h200/peers.json", "h200/sort.json", *(f"h200/{kind}_peer.json" for kind in kinds)} <= files
     assert {f"h100/{name}" for name in ("stream_peer.json", "sort_peer.json", "cub_list.json", "peers.json")} <= files
     for day, path in links:
         document = json.loads((ROOT / "benchmarks" / "results" / path).read_text(encoding="utf-8"))
@@ -217,7 +227,7 @@ def test_the_pages_of_benchmarks_have_each_file_its_day_and_what_lost(peers):
     assert {row.peer for row in rows} == {"CUB", "PyTorch"}
     assert all(row.ours_ns > 0 and row.theirs_ns > 0 for row in rows)
     # Each case that is slower by 5 % at some length of a table is named.
-    lost = {(row.machine.name, row.case, row.n >= 1 << 24) for row in rows if row.ratio < 0.95}
+    lost = {(row.machine, row.case, row.n >= 1 << 24) for row in rows if row.ratio < 0.95}
     assert len(peers.losses(rows)) == len(lost) + 5
 
 
@@ -269,7 +279,8 @@ def test_the_import_graph_has_every_package_and_no_line_upwards(container, known
 
 
 @pytest.fixture
-def check(monkeypatch):
+def check(monkeypatch, require):
+    require("module:bs4")
     monkeypatch.syspath_prepend(ROOT / "scripts")
     return _module("scripts", "check_site")
 
@@ -326,6 +337,7 @@ def test_pages_and_sites_that_are_too_long_are_found(check):
     ]
 
 
+@pytest.mark.needs("module:sphinx")
 def test_names_and_commands_that_only_one_side_has_are_found(check, tmp_path, monkeypatch):
     lines = "gridwise_py.Scan py:class 1 a.html#$ -\ngridwise_py.old py:function 1 a.html#$ -\n"
     head = b"# Sphinx inventory version 2\n# Project: x\n# Version: 1\n# The remainder is compressed using zlib.\n"
@@ -333,9 +345,9 @@ def test_names_and_commands_that_only_one_side_has_are_found(check, tmp_path, mo
     (tmp_path / "reference").mkdir()
     sections = "".join(f'<section id="gridwise-{name}"></section>' for name in cli.main.commands if name != "tune")
     (tmp_path / "reference" / "command-line.html").write_text(sections)
-    monkeypatch.setattr(check, "wheel_with_names", lambda: {"Scan", "new"})
+    monkeypatch.setattr(gw, "__all__", ["Scan", "new"])
     assert list(check.disagreements(tmp_path)) == [
-        "in the wheel, not in the documentation: new",
-        "in the documentation, not in the wheel: old",
-        "the command tune and the page of the command line do not agree",
+        "the reference lacks the name new",
+        "the reference has the name old, which does not exist",
+        "the reference lacks the command tune",
     ]

@@ -1,8 +1,9 @@
 """Packages by their hashes, and the question whether a vulnerability is known of one."""
 
-import importlib.util
 import json
+import os
 import re
+import subprocess
 import sys
 import tomllib
 
@@ -13,7 +14,7 @@ from packaging.utils import canonicalize_name
 from helpers.paths import ROOT
 
 LOCK = ROOT / "requirements-ci.lock"
-pytestmark = [pytest.mark.needs("the repository"), pytest.mark.slow]
+pytestmark = [pytest.mark.needs("the repository", "posix"), pytest.mark.slow]
 
 
 def _pins(text):
@@ -39,9 +40,6 @@ def test_the_lock_has_the_versions_of_the_constraints_and_hashes_of_all():
 @pytest.fixture
 def audit(tmp_path):
     """A function that runs the script with a pip-audit which prints a text and ends with a code."""
-    spec = importlib.util.spec_from_file_location("audit", ROOT / "scripts" / "audit.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
 
     def run(text, code=0, seconds=0.0):
         program = tmp_path / "pip-audit"
@@ -50,10 +48,11 @@ def audit(tmp_path):
             f"#!{sys.executable}\nimport sys, time\ntime.sleep({seconds})\nprint({said!r}, end='')\nsys.exit({code})\n"
         )
         program.chmod(0o755)
-        module.TIMEOUT_S = 2 if seconds else 60
-        return module.audit(str(program))
+        command = ["sh", ROOT / "scripts" / "audit.sh", program if text is not None else "/nonexistent/pip-audit"]
+        limit = {"AUDIT_S": "2" if seconds else "60"}
+        done = subprocess.run(command, env=os.environ | limit, capture_output=True, text=True)
+        return done.returncode, done.stdout
 
-    run.module = module
     return run
 
 
@@ -61,13 +60,13 @@ def test_a_known_vulnerability_fails(audit):
     known = {"name": "x", "version": "1", "vulns": [{"id": "PYSEC-1", "fix_versions": ["2"]}]}
     code, text = audit({"dependencies": [{"name": "y", "version": "3", "vulns": []}, known]}, 1)
     assert code == 1
-    assert "x 1: PYSEC-1, mended in 2" in text
+    assert "PYSEC-1" in text
 
 
 def test_nothing_known_is_said_with_how_many_were_asked_for(audit):
     skipped = {"name": "z", "skip_reason": "not found"}
     code, text = audit({"dependencies": [{"name": "y", "version": "3", "vulns": []}, skipped]})
-    assert (code, text) == (0, "no vulnerability is known of 1 packages, 1 not found there: z")
+    assert (code, text) == (0, "audit: no vulnerability is known of 1 packages, 1 not found there\n")
 
 
 @pytest.mark.parametrize("answer", ["", "no json", "[]", {"dependencies": [{"name": "z", "skip_reason": "not found"}]}])
@@ -78,7 +77,6 @@ def test_an_unreachable_database_is_no_failure_and_is_said(audit, answer):
 
 
 def test_neither_a_program_that_hangs_nor_none_is_a_failure(audit):
-    assert audit("", seconds=30)[0] == 0
-    code, text = audit.module.audit("/nonexistent/pip-audit")
-    assert code == 0
-    assert "NOTHING WAS AUDITED" in text
+    for code, text in (audit("", seconds=30), audit(None)):
+        assert code == 0
+        assert "NOTHING WAS AUDITED" in text
