@@ -8,7 +8,7 @@
 | contribute/contributing.md, changelog.md, security.md | pages in the folder above docs/ (repository_pages.py) |
 | start/made/ | the beginning of README.md (repository_pages.py) |
 | benchmarks/against-peers.md, benchmarks/made/ | the results files (benchmark_pages.py) |
-| contribute/made/ | the results files of `gridwise reproduce`, and benchmarks/gates_audit.py |
+| contribute/made/ | the results files of `gridwise reproduce`, and benchmarks/gates.py |
 | _static/made-keywords.js | the comments `keywords` of pages, for the search (questions.js) |
 | assets/made/ | pictures: the import graph (import_graph.py), the results (benchmark_pages.py) |
 """
@@ -23,7 +23,7 @@ from typing import Any
 
 import benchmark_pages
 import command_page
-import gates_audit
+import gates
 import import_graph
 import make_api_reference
 import repository_pages
@@ -76,7 +76,7 @@ def make(_app: Sphinx) -> None:
     files |= benchmark_pages.write(DOCS / "benchmarks", DOCS / "assets" / "made")
     tables = {
         "claims-h100": (claims, "h100/claims.json"),
-        "gates": (gates_audit.summary, "gates_audit.json"),
+        "gates": (gates.summary, "gates_audit.json"),
     }
     for name, (table, path) in tables.items():
         figures = json.loads((ROOT / "benchmarks" / "results" / path).read_text(encoding="utf-8"))
