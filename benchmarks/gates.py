@@ -13,7 +13,7 @@ which no interval contains.
     invented  levels of processes 0 to 5 % apart (standard deviation), normal or in two modes; each process has 60
               samples with 1 % of noise. Also: how often the interval of the ratio contains the truth.
 
-docs/contribute/gates.md compares the rules of other tools on the same pairs, in gates_audit.json (made by
+docs/contribute/statistics.md compares the rules of other tools on the same pairs, from gates_audit.json (made by
 benchmarks/gates_audit.py at commit 79ce4883).
 """
 

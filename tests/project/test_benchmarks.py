@@ -1,7 +1,9 @@
 """The scripts in benchmarks/: they start, and do a small round of what they are for. CUDA's side is invented."""
 
+import contextlib
 import importlib.util
 import json
+import re
 import subprocess
 import sys
 import time
@@ -217,14 +219,6 @@ def test_rows_say_what_the_pictures_need(device, require, tmp_path):
     assert (side["temp_bytes"] >= 5000 * 4) == (not in_one_workgroup), "a GPU's workgroups hold so few keys"
 
 
-def test_a_wrong_sort_is_told(device, require, tmp_path, monkeypatch):
-    require("timestamp-query")
-    monkeypatch.setattr(gw.SortPairs, "reference", lambda self, keys, values: (np.sort(keys), values))
-    words = ("--n", "700", "--peers", "none", "--cases", "sort_pairs", "--datatypes", "u32")
-    output, _ = _cases(tmp_path, "cases", *words, code=4)
-    assert "WRONG: output_values: item 0 is" in output
-
-
 def test_our_sums_of_floats_are_checked_to_the_bit(device, require, tmp_path, monkeypatch):
     require("timestamp-query")
     real = gw.Scan.reference
@@ -301,45 +295,29 @@ class Event:
         return (end.at - self.at) * 1e3
 
 
-class Within:
-    """A stream that is current, or a graph that is being captured."""
-
-    def __init__(self, *given, **named):
-        pass
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        return None
-
-
 def _torch(monkeypatch, captures):
     """An invented PyTorch; the real one needs a CUDA GPU."""
+    replayed = []
 
-    class Graph(Within):
-        replayed = 0
-
-        def __init__(self, graph=None, stream=None):
-            if graph is not None and not captures:
-                raise RuntimeError("this call cannot be captured")
-
-        def replay(self):
-            Graph.replayed += 1
+    def capture(graph, stream):
+        if not captures:
+            raise RuntimeError("this call cannot be captured")
+        return contextlib.nullcontext()
 
     torch = types.ModuleType("torch")
     torch.__version__ = "0.0+invented"
     torch.cuda = types.SimpleNamespace(
         is_available=lambda: True, Event=Event, synchronize=lambda: None, empty_cache=lambda: None,
-        Stream=lambda: "stream", stream=Within, CUDAGraph=Graph, graph=Graph,
+        Stream=lambda: "stream", stream=contextlib.nullcontext, graph=capture,
+        CUDAGraph=lambda: types.SimpleNamespace(replay=lambda: replayed.append(1)),
     )  # fmt: skip
     monkeypatch.setitem(sys.modules, "torch", torch)
-    return Graph
+    return replayed
 
 
 @pytest.mark.parametrize("captures", [True, False])
 def test_calls_of_pytorch_are_timed_by_events_and_by_graphs_where_it_can_be_captured(monkeypatch, captures):
-    harness, graph = _script("harness"), _torch(monkeypatch, captures)
+    harness, replayed = _script("harness"), _torch(monkeypatch, captures)
     calls = []
     side = harness.Called(harness.Library("torch"), lambda: calls.append(1) or 7, lambda result: result == 8)
     assert side.correct is False
@@ -348,7 +326,7 @@ def test_calls_of_pytorch_are_timed_by_events_and_by_graphs_where_it_can_be_capt
     assert min(*found["single"], *found["back_to_back"]) > 0
     assert side.facts["graph"] is captures
     launches = side.facts["launches"]
-    assert graph.replayed == (4 if captures else 0), "once to upload it"
+    assert len(replayed) == (4 if captures else 0), "once to upload it"
     # One to see the result, a pilot, the singles, and a capture or all of those back to back.
     assert len(calls) == 1 + 1 + 3 + (launches if captures else 4 * launches)
 
@@ -438,38 +416,32 @@ def test_kernels_beside_cuda_are_numpys(device, require, tmp_path):
 
 def _invented_cupy(monkeypatch, wrong=0):
     """Gathers with numpy; a launch takes 2 ms and an event 5."""
-    clock = [0.0]
+    clock_ms = [0.0]
 
-    class Event:
+    class Event(types.SimpleNamespace):
         def record(self):
-            clock[0] += 5
-            self.at = clock[0]
+            clock_ms[0] += 5
+            self.at_ms = clock_ms[0]
 
         def synchronize(self):
             pass
 
-    class RawKernel:
-        def __init__(self, text, name, options):
-            assert (name in text, options) == (True, ("-std=c++17",))
-
-        def __call__(self, grid, block, arguments):
-            x, places, y, count = arguments
-            assert (grid[0] * grid[1] * block[0], count.dtype) == (count, np.uint32)
-            y.items[:] = x.items[places.items]
-            y.items[-1] += wrong
-            clock[0] += 2
-
-    class Items:
-        def __init__(self, items):
-            self.items = items.copy()
-
+    class Items(types.SimpleNamespace):
         def get(self):
             return self.items.copy()
 
+    def kernel(grid, block, arguments):
+        x, places, y, count = arguments
+        assert (grid[0] * grid[1] * block[0], count.dtype) == (count, np.uint32)
+        y.items[:] = x.items[places.items]
+        y.items[-1] += wrong
+        clock_ms[0] += 2
+
     cupy = types.ModuleType("cupy")
-    cupy.__version__, cupy.RawKernel, cupy.asarray = "0.0+invented", RawKernel, Items
+    cupy.__version__, cupy.asarray = "0.0+invented", lambda items: Items(items=items.copy())
+    cupy.RawKernel = lambda text, name, options: kernel
     cupy.cuda = types.SimpleNamespace(
-        Event=Event, get_elapsed_time=lambda begin, end: end.at - begin.at,
+        Event=Event, get_elapsed_time=lambda begin, end: end.at_ms - begin.at_ms,
         nvrtc=types.SimpleNamespace(getVersion=lambda: (13, 0)),
     )  # fmt: skip
     cupy.get_default_memory_pool = lambda: types.SimpleNamespace(free_all_blocks=lambda: None)
@@ -488,65 +460,25 @@ def test_cudas_side_is_a_slope_and_is_compared(device, require, tmp_path, monkey
     assert rows["gather"]["sides"]["cupy"]["correct"] is False
 
 
-def test_marks_beside_cuda_say_none_where_nothing_was_measured():
-    marks_of = _script("beside_cuda").marks_of
-
-    def row(case, moved_bytes=None, **times_ns):
-        sides = {name.replace("_", " "): {"back_to_back": time_ns} for name, time_ns in times_ns.items()}
-        return {"case": case, "moved_bytes": moved_bytes, "sides": sides}
-
-    rows = [
-        row("fma", wgpu_none=2000.0, wgpu_bounds=2400.0, cupy=1200.0),
-        row("gather", 12, wgpu_none=100.0, wgpu_bounds=150.0, cupy=300.0),
-    ]
-    marks = marks_of(rows)
-    assert marks["over_cuda"]["wgpu bounds"] == {"geometric_mean": pytest.approx(1.0), "worst": ("fma", 2.0)}
-    assert marks["bounds_over_none"] == {"wgpu": {"gather": 1.5}}
-    for each in rows:
-        each["sides"]["cupy"]["back_to_back"] = None
-    assert marks_of(rows)["over_cuda"]["wgpu none"] == {"geometric_mean": None, "worst": None}
-
-
 # ---- the first picture
 
 
-def _peers_document(time, single_ns=None, **given):
-    """A file of compare_peer.py with one result."""
-    kernels = [
-        {"label": "histogram", "ns": 100.0},
-        *({"label": f"pass {i}", "ns": ns} for i, ns in enumerate((300.0, 500.0))),
-    ]
-    sides = {
-        "gridwise_py": {"back_to_back": 800.0, "single": 1000.0, "kernels": kernels},
-        "cub": {"back_to_back": 1600.0, "single": single_ns, "correct": True, "cub_version": 300001},
-        "torch": {"skipped": "PyTorch is not installed"},
-    }
-    result = {
-        "primitive": "sort",
-        "n": 1024,
-        "datatype": "u32",
-        "distribution": "uniform",
-        "correct": True,
-        "sides": sides,
-    }
-    return {
-        "context": {"time": time}, "device": {"adapter": "Some GPU", "driver": "1"}, "results": [result | given],
-    }  # fmt: skip
-
-
 @pytest.mark.needs("module:altair", "module:vl_convert")
-def test_the_picture_says_of_how_many_runs_it_is_and_of_one_gpu(tmp_path):
+def test_the_first_picture_is_of_right_results_on_one_gpu(tmp_path):
     script = _script("first_picture")
     theme = script.THEMES["dark"]
-    documents = [_peers_document("2026-01-01"), _peers_document("2026-01-02", primitive="scan")]
-    spec = script.picture(documents, ["sort", "scan"], 1024, "u32", theme)
-    assert spec["title"]["subtitle"][-1] == "driver 1, CUB 3.0.1; 2026-01-01 and 2026-01-02, 2 runs"
+    documents = [json.loads(path.read_text(encoding="utf-8")) for path in script.SOURCES[:2]]
+    names = ["reduce", "scan"]
+    spec = script.picture(documents, names, 1 << 28, "u32", theme)
+    assert re.search(r"driver 580.*, CUB .*, PyTorch .*; 2026", spec["title"]["subtitle"][-1])
     assert spec["config"]["background"] == theme.page
-    documents[1]["device"]["driver"] = "2"
+    for row in documents[0]["results"]:  # so its right result is of the other file
+        row["correct"] = row["correct"] and row["primitive"] != "reduce"
+    documents[0]["device"]["driver"] = "2"
     with pytest.raises(script.click.UsageError, match="different GPUs"):
-        script.picture(documents, ["sort", "scan"], 1024, "u32", theme)
-    with pytest.raises(script.click.UsageError, match="no right result of reduce"):
-        script.picture(documents, ["sort", "reduce"], 1024, "u32", theme)
+        script.picture(documents, names, 1 << 28, "u32", theme)
+    with pytest.raises(script.click.UsageError, match="no right result of sort"):
+        script.picture([{**documents[1], "results": []}, documents[1]], ["sort"], 7, "u32", theme)
     done = _run("first_picture", "-o", tmp_path / "first")
     assert done.exit_code == 0, done.output
     for theme in ("light", "dark"):
@@ -579,11 +511,6 @@ def select(n, input, bound):
     return [of(input)[of(input) < int(bound) - WRONG]]
 
 
-def partition2(n, input, bound):
-    x = of(input)
-    return [x[x < int(bound)], x[x >= int(bound)]]
-
-
 def run_length(n, input):
     x = of(input)
     starts = np.flatnonzero(np.append(True, x[1:] != x[:-1]))
@@ -606,28 +533,6 @@ def group(n, bits):
     keys, values = of("keys")[order], of("values")[order]
     heads = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
     return [keys[heads], np.add.reduceat(values, heads, dtype=np.uint32) + WRONG]
-
-
-def splats(n, width, height, room, depth_first):
-    x, y, depth, radius = (of(name, np.float32) for name in ("x", "y", "depth", "radius"))
-    across, down = -(-width // 16), -(-height // 16)
-    def cut(at, tiles):
-        return np.clip(np.floor(at / np.float32(16)), 0, tiles).astype(int)
-    left, top = cut(x - radius, across), cut(y - radius, down)
-    right, bottom = cut(x + radius + np.float32(16), across), cut(y + radius + np.float32(16), down)
-    pairs = [
-        (row * across + column, i)
-        for i in (np.argsort(depth, kind="stable") if depth_first else range(n))
-        for row in range(top[i], bottom[i])
-        for column in range(left[i], right[i])
-    ]
-    assert len(pairs) <= room
-    pairs.sort(key=lambda pair: pair[0] if depth_first else (pair[0], depth[pair[1]]))
-    tiles, owners = np.array(pairs, np.uint32).T
-    ranges = np.zeros((across * down, 2), np.uint32)
-    for tile in np.unique(tiles):
-        ranges[tile] = np.searchsorted(tiles, tile), np.searchsorted(tiles, tile, side="right")
-    return [ranges, owners]
 
 
 for line in sys.stdin:
@@ -708,26 +613,17 @@ def test_tables_beside_those_that_are_installed(device, require, monkeypatch, tm
     assert not example.agree({**expected, "total": expected["total"] * 1.001}, expected)
 
 
-def test_splats_beside_cub(device, require, tmp_path):
+def test_splats_and_graphs_are_numpys_and_scipys(device, require, tmp_path):
     require("timestamp-query")
-    words = ("--cases", "splats", "--splats", "300", "--cub", _invented_cub(tmp_path))
-    output, rows = _chains(tmp_path, *words)
-    sides = rows["splats"]["sides"]
-    assert list(sides) == ["ours", "cuda, as in the paper", "cuda, by depth first"]
-    assert all(side["correct"] for side in sides.values())
-    assert "mark 1.5 x wall: reached" in output
-
-
-def test_graphs_beside_scipy(device, require, tmp_path):
-    require("timestamp-query")
-    _, rows = _chains(tmp_path, "--edges", "3000", "--cases", "graph", "--peers", "none")
-    assert list(rows) == ["build", "product", "rank"]
+    words = ("--cases", "host;splats;graph", "--n", "700", "--splats", "300", "--edges", "3000", "--peers", "none")
+    _, rows = _chains(tmp_path, *words)
+    assert list(rows) == ["from numpy to numpy: sort, u32", "splats", "build", "product", "rank"]
     for row in rows.values():
-        ours = row["sides"]["gridwise_py"]
+        ours, *others = row["sides"].values()
         assert row["correct"]
         assert (ours.get("wall") or ours["single"]) > 0
-        assert 3000 > row["entries"] > 0
-        assert row["sides"]["torch32"] == {"skipped": "not asked for"}
+        assert all(side == {"skipped": "not asked for"} for side in others if "wall" not in side)
+    assert 3000 > rows["rank"]["entries"] > 0
 
 
 def test_a_wrong_graph_is_found(device, monkeypatch):
@@ -748,54 +644,34 @@ def test_a_wrong_graph_is_found(device, monkeypatch):
     assert [make().correct for make in sides.values()] == [False] * 3
 
 
-def test_streams_beside_cub(device, require, tmp_path):
+def test_cases_beside_cub(device, require, tmp_path):
     """Both sides in the file, and why a side is missing; a peer that ends or refuses takes nothing along."""
     require("timestamp-query")
-    cases = ("select 1/2", "partition in 2", "run lengths, runs of 8", "reduce", "top 8")
-    words = ("--n", "2^12", "--cases", ";".join(cases), "--cub", _invented_cub(tmp_path))
-    _, rows = _cases(tmp_path, "cases", *words)
-    assert set(rows) >= set(cases)
-    for name in cases[:3]:
+    cases = ("select 1/2", "run lengths, runs of 8", "sort_pairs, u32", "scan, f32")
+    words = ("--n", "2^12", "--cases", ";".join((*cases, "reduce", "top 8")), "--cub")
+    _, rows = _cases(tmp_path, "cases", *words, _invented_cub(tmp_path))
+    for name in cases:
         row = rows[name]
-        assert row["correct"] is True, name
         ours, cub = row["sides"]["gridwise_py"], row["sides"]["cub"]
-        assert cub["single"] == 5000
+        assert (row["correct"], ours["correct"], cub["correct"], cub["single"]) == (True, True, True, 5000), name
         assert cub["ratio"] == {"single": 5000 / ours["single"], "back_to_back": 4000 / ours["back_to_back"]}
     assert 1.8 < rows["select 1/2"]["moved_bytes"] / (4096 * 3.3) < 1.9  # about 6 bytes an item
-    assert rows["partition in 2"]["moved_bytes"] == 8 * 4096 + 8  # two counts
-    assert rows["reduce"]["sides"]["cub"] == {"skipped": "invented_cub case reduce: ended"}
-    assert rows["reduce"]["sides"]["gridwise_py"]["single"] > 0
-    assert rows["top 8"]["sides"]["cub"] == {"skipped": "invented_cub case top_k: no case"}
-    assert rows["top 8"]["sides"]["gridwise_py"]["single"] > 0
+    for name, why in (("reduce", "case reduce: ended"), ("top 8", "case top_k: no case")):
+        assert rows[name]["sides"]["cub"] == {"skipped": f"invented_cub {why}"}
+        assert rows[name]["sides"]["gridwise_py"]["single"] > 0
 
 
-def test_streams_that_differ_from_cubs_end_the_run(device, require, tmp_path):
+def test_what_differs_from_cubs_ends_the_run(device, require, tmp_path):
+    """Of floats, too: their sums are exact. Beyond the reference CUB's checksums alone say what is right."""
     require("timestamp-query")
-    words = ("--n", "2^12", "--cases", "select 1/2", "--cub", _invented_cub(tmp_path, wrong=1 << 24))
-    _, rows = _cases(tmp_path, "cases", *words, code=4)
-    sides = rows["select 1/2"]["sides"]
-    assert (sides["gridwise_py"]["correct"], sides["cub"]["correct"]) == (True, False)
-    # Beyond the reference CUB's checksums alone say what is right.
-    _, rows = _cases(tmp_path, "cases", *words[:-1], _invented_cub(tmp_path), "--reference", "2^4")
-    sides = rows["select 1/2"]["sides"]
-    assert (sides["gridwise_py"]["correct"], sides["cub"]["correct"]) == (None, True)
+    words = ("--n", "2^12", "--cases", "select 1/2;sort_pairs, u32;scan, f32", "--cub")
+    for options, correct in (((), True), (("--reference", "2^4"), None)):
+        _, rows = _cases(tmp_path, "cases", *words, _invented_cub(tmp_path, wrong=1 << 24), *options, code=4)
+        for name in ("select 1/2", "sort_pairs, u32", "scan, f32"):
+            sides = rows[name]["sides"]
+            assert (sides["gridwise_py"]["correct"], sides["cub"]["correct"]) == (correct, False), name
     unknown = _run("cases", *_FEW, "--n", "2^12", "--peers", "none", "--cases", "selects")
     assert (unknown.exit_code, "--cases 'selects'" in unknown.output) == (2, True)
-
-
-def test_sorts_and_sums_of_floats_beside_cub(device, require, tmp_path):
-    """Of floats CUB's results are compared on items whose sums are exact, and its times are of the case's."""
-    require("timestamp-query")
-    words = ("--n", "2000", "--peers", "cub", "--cases", "sort_pairs, u32;scan, f32", "--cub")
-    _, rows = _cases(tmp_path, "cases", *words, _invented_cub(tmp_path))
-    assert set(rows) == {"scan, f32", "sort_pairs, u32"}
-    for row in rows.values():
-        assert (row["correct"], row["sides"]["cub"]["correct"], row["sides"]["cub"]["single"]) == (True, True, 5000)
-    assert rows["scan, f32"]["sides"]["torch"] == {"skipped": "not asked for"}
-    _, rows = _cases(tmp_path, "cases", *words, _invented_cub(tmp_path, wrong=1), code=4)
-    for row in rows.values():
-        assert (row["correct"], row["sides"]["cub"]["correct"]) == (False, False)
-        assert row["sides"]["gridwise_py"]["correct"]
 
 
 def test_checksums_in_parts(monkeypatch):
