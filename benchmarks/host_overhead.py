@@ -140,20 +140,35 @@ def in_a_loop(
     }
 
 
-def loops(device: wgpu.GPUDevice, primitive: gw.Primitive, arrays: dict[str, gw.Array]) -> dict[str, dict[str, float]]:
-    """Time a primitive in loops of all kinds."""
+WAYS = ("by_hand", "by_c", "execute", "execute_arrays", "new_output")
+
+
+def ways_of(
+    device: wgpu.GPUDevice, primitive: gw.Primitive, arrays: dict[str, gw.Array]
+) -> dict[str, Callable[[], object]]:
+    """Return the ways of a call, in the order of `WAYS`."""
     primitive.execute(**arrays)
     maker = copy.copy(primitive)  # its last call is another one
     maker.release()
     inputs = {name: array for name, array in arrays.items() if name != "output"}
+    calls = (
+        hand_written(device, primitive), by_c(device, primitive), primitive.execute,
+        lambda: primitive.execute(**arrays), lambda: maker.execute(**inputs),
+    )  # fmt: skip
+    return dict(zip(WAYS, calls, strict=True))
+
+
+def loops(device: wgpu.GPUDevice, primitive: gw.Primitive, arrays: dict[str, gw.Array]) -> dict[str, dict[str, float]]:
+    """Time a primitive in loops of all kinds."""
+    one = ways_of(device, primitive, arrays)
     functions: dict[str, tuple[Callable[[], object], int, bool]] = {
-        "by hand": (hand_written(device, primitive), 1, False),
-        "by C": (by_c(device, primitive), 1, False),
-        "execute()": (primitive.execute, 1, False),
-        "execute(arrays)": (lambda: primitive.execute(**arrays), 1, False),
-        "execute(inputs), which makes the output": (lambda: maker.execute(**inputs), 1, False),
-        "execute() in a batch": (primitive.execute, 1, True),
-        "execute(arrays) in a batch": (lambda: primitive.execute(**arrays), 1, True),
+        "by hand": (one["by_hand"], 1, False),
+        "by C": (one["by_c"], 1, False),
+        "execute()": (one["execute"], 1, False),
+        "execute(arrays)": (one["execute_arrays"], 1, False),
+        "execute(inputs), which makes the output": (one["new_output"], 1, False),
+        "execute() in a batch": (one["execute"], 1, True),
+        "execute(arrays) in a batch": (one["execute_arrays"], 1, True),
         "bound.execute() in a batch": (primitive.bind(**arrays).execute, 1, True),
     }
     for calls in (10, 100):
@@ -173,51 +188,25 @@ def main(adapter: str | None, rounds: int, json_path: Path | None) -> None:
     """Measure and print the cost of execute() for each primitive."""
     device = gw.request_device(adapter)
     x = gw.asarray(np.arange(N, dtype=np.uint32), device)
-    y = gw.empty_like(x)
-    one = gw.empty(1, "u32", device)
+    y, one = gw.empty_like(x), gw.empty(1, "u32", device)
+    several = gw.Scan(device, strategy="reduce_then_scan", tuning=gw.ScanTuning(workgroup_size=64, vecs=1))
     cases = {
         "vector_add": (gw.VectorAdd(device), {"a": x, "b": x, "output": y}),
         "reduce": (gw.Reduce(device), {"input": x, "output": one}),
         "scan": (gw.Scan(device), {"input": x, "output": y}),
-        # Several dispatches in one pass.
-        "scan, 3 dispatches": (
-            gw.Scan(device, strategy="reduce_then_scan", tuning=gw.ScanTuning(workgroup_size=64, vecs=1)),
-            {"input": x, "output": y},
-        ),
+        "scan, 3 dispatches": (several, {"input": x, "output": y}),  # in one pass
     }
     rows = []
-    print(f"{gw.capabilities(device).adapter}; n = {N}; median CPU time of a call, µs")
-    names = {"by hand": 9, "by C": 7, "execute()": 10, "ratio": 6, "execute(arrays)": 16, "ratio ": 6, "new output": 11}
-    heads = " ".join(f"{name:>{width}}" for name, width in names.items())
-    print(f"{'':26} {heads}")
+    print(f"{gw.capabilities(device).adapter}; n = {N}; median CPU time of a call, µs; over C in brackets")
+    print(f"{'':26}" + "".join(f"{name.replace('_', ' '):>18}" for name in WAYS))
     for with_wait in (False, True):
         for name, (primitive, arrays) in cases.items():
-            primitive.execute(**arrays)
-            maker = copy.copy(primitive)  # its last call is another one
-            maker.release()
-            inputs = {name: array for name, array in arrays.items() if name != "output"}
-            functions = {
-                "by_hand": hand_written(device, primitive),
-                "by_c": by_c(device, primitive),
-                "execute": primitive.execute,
-                "execute_arrays": lambda p=primitive, a=arrays: p.execute(**a),
-                "new_output": lambda p=maker, a=inputs: p.execute(**a),
-            }
-            medians = measure(device, functions, rounds, with_wait=with_wait)
-            row = {
-                "primitive": name,
-                "n": N,
-                "with_wait": with_wait,
-                **{f"{key}_ns": value for key, value in medians.items()},
-                "execute_over_c": medians["execute"] / medians["by_c"],
-                "execute_arrays_over_c": medians["execute_arrays"] / medians["by_c"],
-            }
-            rows.append(row)
-            hand, c, bare, named, new = (medians[key] / 1e3 for key in functions)
-            print(
-                f"{name:20} {'wait' if with_wait else '':5} {hand:9.1f} {c:7.1f} {bare:10.1f} "
-                f"{row['execute_over_c']:6.2f} {named:16.1f} {row['execute_arrays_over_c']:6.2f} {new:11.1f}"
-            )
+            medians = measure(device, ways_of(device, primitive, arrays), rounds, with_wait=with_wait)
+            over = {f"{way}_over_c": medians[way] / medians["by_c"] for way in ("execute", "execute_arrays")}
+            times = {f"{way}_ns": value for way, value in medians.items()}
+            rows.append({"primitive": name, "n": N, "with_wait": with_wait, **times, **over})
+            cells = "".join(f"{ns / 1e3:11.1f} ({ns / medians['by_c']:4.2f})" for ns in medians.values())
+            print(f"{name:20} {'wait' if with_wait else '':5}{cells}")
     loop = loops(device, *cases["scan"])
     print(f"scan, {LOOP} calls and one wait, each, µs{'with the wait':>22} {'CPU alone':>10}")
     for name, times in loop.items():

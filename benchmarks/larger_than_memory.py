@@ -1,12 +1,12 @@
 """A sort and a group-by of more than the GPUs of this host may hold, from files to files, beside its disk and memory.
 
-    python benchmarks/larger_than_memory.py --json FILE [--budget 1GiB] [--times 4] [--format npy] [--adapters 0,1]
+    python benchmarks/larger_than_memory.py --json FILE [--budget 1GiB] [--times 4] [--adapters 0,1]
 
 The GPUs may keep `--budget` of Arrays each; the data are so many times what all of them may keep. Chunks are read from
-files of one folder and parts are written to another one. Formats: npy (numpy alone), zarr, parquet. The disk's rates
-are those of the same files, read and written by threads without a GPU; files that were just written are still in the
-host's memory, so reading is the host's rate, not the disk's. Results are checked: parts are in order, within and
-between each other, and have the sum of all keys.
+numpy's files of one folder and parts are written to another one. The disk's rates are those of the same files, read and
+written by threads without a GPU; files that were just written are still in the host's memory, so reading is the host's
+rate, not the disk's. Results are checked: parts are in order, within and between each other, and have the sum of all
+keys.
 """
 
 from __future__ import annotations
@@ -39,53 +39,20 @@ def keys_of(index: int, items: int) -> np.ndarray:
     return np.random.default_rng(index).integers(0, 1 << 32, items, dtype=np.uint32)
 
 
-# ---- formats: a chunk is written, and read by a task
+# ---- files
 
 
-def write_npy(folder: Path, index: int, items: np.ndarray) -> None:
+def write(folder: Path, index: int, items: np.ndarray) -> None:
     """Write a chunk as a file of numpy."""
     np.save(folder / f"{index}.npy", items)
 
 
-def read_npy(folder: Path, index: int) -> np.ndarray:
+def read(folder: Path, index: int) -> np.ndarray:
     """Return a chunk of a file of numpy."""
     return np.load(folder / f"{index}.npy")
 
 
-def write_parquet(folder: Path, index: int, items: np.ndarray) -> None:
-    """Write a chunk as a file of Parquet."""
-    import pyarrow
-    import pyarrow.parquet
-
-    table = pyarrow.table({"key": items})
-    pyarrow.parquet.write_table(table, folder / f"{index}.parquet", compression="none", use_dictionary=False)
-
-
-def read_parquet(folder: Path, index: int) -> np.ndarray:
-    """Return a chunk of a file of Parquet."""
-    import pyarrow.parquet
-
-    return pyarrow.parquet.read_table(folder / f"{index}.parquet").column("key").to_numpy()
-
-
-def write_zarr(folder: Path, index: int, items: np.ndarray) -> None:
-    """Write a chunk as an array of Zarr."""
-    import zarr
-
-    zarr.create_array(folder / f"{index}.zarr", data=items, chunks=items.shape, compressors=None)
-
-
-def read_zarr(folder: Path, index: int) -> np.ndarray:
-    """Return a chunk of an array of Zarr."""
-    import zarr
-
-    return np.asarray(zarr.open_array(folder / f"{index}.zarr", mode="r")[:])
-
-
-FORMATS = {"npy": (write_npy, read_npy), "parquet": (write_parquet, read_parquet), "zarr": (write_zarr, read_zarr)}
-
-
-def written(block: np.ndarray, folder: Path, write: Any, block_info: Any = None) -> np.ndarray:
+def write_part(block: np.ndarray, folder: Path, block_info: Any = None) -> np.ndarray:
     """Write a part; return its length, its ends, whether it is in order, and its sum."""
     write(folder, block_info[0]["chunk-location"][0], block)
     in_order = bool((block[1:] >= block[:-1]).all())
@@ -108,7 +75,6 @@ def in_threads(function: Any, count: int, threads: int) -> float:
 def measure(steps: Any, given: Any, folder: Path) -> None:
     """Measure the disk, the sort and the group-by."""
     document = steps.document
-    write, read = FORMATS[given.format]
     from gridwise_py.dask.cluster import chosen_adapters
 
     adapters = [one.index for one in chosen_adapters("all" if given.adapters is None else given.adapters)]
@@ -122,7 +88,7 @@ def measure(steps: Any, given: Any, folder: Path) -> None:
         each.mkdir()
     document |= {
         "gpus": len(adapters), "budget_bytes": budget, "nbytes": nbytes, "chunks": count, "items": items * count,
-        "format": given.format, "disk_free_bytes": shutil.disk_usage(folder).free,
+        "format": "npy", "disk_free_bytes": shutil.disk_usage(folder).free,
     }  # fmt: skip
     total = sum(
         ThreadPoolExecutor(threads).map(
@@ -147,14 +113,9 @@ def measure(steps: Any, given: Any, folder: Path) -> None:
 
         def sort() -> dict[str, Any]:
             facts = gwd.sort(x).map_blocks(
-                written,
-                folder=target,
-                write=write,
-                new_axis=1,
-                chunks=((1,) * count, (5,)),
-                dtype=np.uint64,
+                write_part, folder=target, new_axis=1, chunks=((1,) * count, (5,)), dtype=np.uint64,
                 meta=np.empty((0, 0), np.uint64),
-            )
+            )  # fmt: skip
             begin = time.perf_counter()
             found = client.gather(client.compute(facts))
             wall_s = time.perf_counter() - begin
@@ -190,7 +151,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--budget", default="1GiB", help="of each GPU")
     parser.add_argument("--times", type=int, default=4)
-    parser.add_argument("--format", choices=sorted(FORMATS), default="npy")
     parser.add_argument("--adapters", type=lambda text: [int(one) for one in text.split(",")])
     parser.add_argument("--memory-limit", default="auto", help="of host memory, of each worker")
     parser.add_argument("--minutes", type=float, default=2.0)

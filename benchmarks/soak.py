@@ -16,7 +16,6 @@ from pathlib import Path
 
 import click
 import numpy as np
-from compare_items import Differences
 
 import gridwise_py as gw
 from gridwise_py.bench.results.context import run_context
@@ -34,6 +33,49 @@ CLASSES = {"scan": gw.Scan, "sort": gw.Sort, "select": gw.Select}
 AHEAD = 32
 # Runs between two looks at the clock and at the count of wrong items.
 BATCH = 500
+
+
+_COUNT_DIFFERENCES = """
+@group(0) @binding(0) var<storage, read> got: array<u32>;
+@group(0) @binding(1) var<storage, read> expected: array<u32>;
+@group(0) @binding(2) var<storage, read_write> wrong: array<atomic<u32>>;
+@compute @workgroup_size(256)
+fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) grid: vec3<u32>) {
+  for (var i = id.x; i < arrayLength(&got); i += grid.x * 256u) {
+    if (got[i] != expected[i]) { atomicAdd(&wrong[0], 1u); }
+  }
+}
+"""
+
+
+class Differences:
+    """Counts items in which two arrays of a device differ in their bits.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice
+
+    Notes
+    -----
+    Arrays have items of 32 bits, and fit into a binding. Floats are compared as bits: 0 differs from -0, and a NaN is
+    equal to itself.
+    """
+
+    def __init__(self, device):
+        any_bits = {"got": None, "expected": None}
+        bindings = {"got": "read", "expected": "read", "wrong": "read_write"}
+        self._compare = gw.Kernel(device, _COUNT_DIFFERENCES, bindings, 1024, label="compare", dtypes=any_bits)
+        self._wrong = gw.zeros(1, np.uint32, device)
+
+    def record(self, encoder, got: gw.Array, expected: gw.Array) -> None:
+        """Count in what `encoder` will submit; counts add up until they are read."""
+        if (got.size, got.datatype) != (expected.size, expected.datatype) or got.dtype.itemsize != 4:
+            raise ValueError(f"{got} and {expected} must have one length and one datatype, of 32 bits")
+        self._compare.record(encoder, got=got, expected=expected, wrong=self._wrong)
+
+    def total(self) -> int:
+        """Return how many items differed since it was made."""
+        return int(self._wrong.to_numpy()[0])
 
 
 def soak(primitive: gw.Primitive, n: int, runs: int, *, seconds: float) -> dict[str, object]:

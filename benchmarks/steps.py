@@ -75,18 +75,14 @@ class Steps:
         try:
             return function()
         except Exception as error:
-            self.failed(name, error)
+            self.document["errors"][name] = f"{type(error).__name__}: {error}"
+            self.say(f"{name}: FAILED: {type(error).__name__}: {error}")
+            traceback.print_exc()
             return None
         finally:
             watch.cancel()
             self.document["seconds"][name] = round(time.monotonic() - begin_s, 2)
             self.save()
-
-    def failed(self, name: str, error: Exception) -> None:
-        """Record why a step failed."""
-        self.document["errors"][name] = f"{type(error).__name__}: {error}"
-        self.say(f"{name}: FAILED: {type(error).__name__}: {error}")
-        traceback.print_exc()
 
     def say(self, text: str) -> None:
         """Print a line with the seconds since the start."""

@@ -6,10 +6,6 @@ Timed is the whole on the CPU's clock: uploads with the wait until the GPU has t
 numpy array. "asarray" makes a new buffer each time; "asarray_reused" gets a block that is free. "to_numpy" makes a new
 numpy array, "to_numpy_out" is given one that was used before.
 
-On a device whose arrays can be mapped (CPU and GPU share memory), "mapped" and "staged" are the two ways that
-`MAPPED_UP_BYTES` chooses from, whatever the size. On others, "small" takes no ring of staging buffers, and "ring" does:
-where the two meet is the border, `RING_BYTES`.
-
 The ways take turns, round by round, so that a change of the machine's speed meets all of them. memcpy is numpy's, by
 one thread and by as many as the transfers take, the faster of both; into memory that was used before, and into a new
 array ("memcpy_fresh"), with which "asarray" and "to_numpy" are compared. What arrived is compared once with what was
@@ -35,13 +31,9 @@ from gridwise_py.runtime import transfers
 from gridwise_py.runtime.context import context_of
 from gridwise_py.storage.json_files import write_json
 
-COMPARED_BYTES = 64 << 20  # up to here, small transfers are tried as large ones, and large ones as small
-
 _STATISTICS: dict[str, Callable[[list[int]], float]] = {"median": statistics.median, "min": min}
 _OURS = ("asarray", "asarray_reused", "copy_from", "to_numpy", "to_numpy_out")
 _COMPARED_WITH = {"asarray": "memcpy_fresh", "to_numpy": "memcpy_fresh"}
-_MAPPED = ("up_mapped", "up_staged", "down_mapped", "down_staged")
-_RING = ("up_small", "up_ring", "down_small", "down_ring")
 
 
 def parse_count(text: str) -> int:
@@ -91,57 +83,13 @@ def ways_of(
         x.copy_from(source)
         until_there()
 
-    def to_numpy_out() -> None:
-        x.to_numpy(out=reused)
-
-    def with_(way: Callable[[], object], **settings: int) -> Callable[[], object]:
-        def changed() -> None:
-            before = {name: getattr(transfers, name) for name in settings}
-            try:
-                vars(transfers).update(settings)
-                way()
-            finally:
-                vars(transfers).update(before)
-
-        return changed
-
-    def staged(way: Callable[[], object]) -> Callable[[], object]:
-        def through_staging() -> None:
-            memory.is_mappable = False
-            try:
-                way()
-            finally:
-                memory.is_mappable = True
-
-        return through_staging
-
-    always, never = 0, 1 << 40
-    compared: dict[str, Callable[[], object]] = {}
-    if memory.is_mappable:
-        compared = {
-            "up_mapped": with_(copy_from, MAPPED_UP_BYTES=always),
-            "up_staged": staged(copy_from),
-            "down_mapped": to_numpy_out,
-            "down_staged": staged(to_numpy_out),
-        }
-    elif size_bytes <= COMPARED_BYTES:
-        compared = {
-            "up_small": with_(copy_from, RING_BYTES=never),
-            "up_ring": with_(copy_from, RING_BYTES=always),
-            "down_small": with_(to_numpy_out, RING_BYTES=never),
-            "down_ring": with_(to_numpy_out, RING_BYTES=always),
-        }
-    return (
-        by_threads(pool, threads, source)
-        | compared
-        | {
-            "asarray": asarray,
-            "asarray_reused": asarray,
-            "copy_from": copy_from,
-            "to_numpy": x.to_numpy,
-            "to_numpy_out": to_numpy_out,
-        }
-    )
+    return by_threads(pool, threads, source) | {
+        "asarray": asarray,
+        "asarray_reused": asarray,
+        "copy_from": copy_from,
+        "to_numpy": x.to_numpy,
+        "to_numpy_out": lambda: x.to_numpy(out=reused),
+    }
 
 
 def preparations(device: wgpu.GPUDevice, size_bytes: int) -> dict[str, Callable[[], object]]:
@@ -170,9 +118,8 @@ def main(
     most = own.threads
     counts = sorted({most if text == "all" else min(int(text), most) for text in threads_text.split(",")})
     rows = []
-    compared = _MAPPED if context_of(device).memory.is_mappable else _RING
     print(f"{gw.capabilities(device).adapter}; GB/s, {statistic} of {rounds}; in brackets, over memcpy")
-    print(f"{'bytes':>11} {'threads':>7} {'memcpy':>7} {'fresh':>7} " + _heads(compared))
+    print(f"{'bytes':>11} {'threads':>7} {'memcpy':>7} {'fresh':>7} " + " ".join(f"{name:>14}" for name in _OURS))
     for threads in counts:
         own.threads = threads
         with ThreadPoolExecutor(threads) as pool:
@@ -199,7 +146,6 @@ def main(
                     }
                 )  # fmt: skip
                 shown = [f"{speeds[name]:7.2f} ({over[name]:4.2f})" for name in _OURS]
-                shown += [f"{speeds[name]:11.2f}" for name in compared if name in speeds]
                 print(
                     f"{size_bytes:11} {threads:7} {speeds['memcpy']:7.2f} {speeds['memcpy_fresh']:7.2f} "
                     + " ".join(shown),
@@ -207,10 +153,6 @@ def main(
                 )
     if json_path is not None:
         write_json(json_path, {**run_context(device), "rounds": rounds, "results": rows})
-
-
-def _heads(compared: tuple[str, ...]) -> str:
-    return " ".join([*(f"{name:>14}" for name in _OURS), *(f"{name:>11}" for name in compared)])
 
 
 if __name__ == "__main__":

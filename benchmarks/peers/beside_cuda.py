@@ -14,45 +14,37 @@ Sizes are such that a launch takes over 500 µs on an H100. Results are numpy's,
 take minutes, and are the same on all sides: to the bit, but for floats that round (1e-4 for multiply-adds, 1e-3 for
 n-body), and for at most 1 % of the points of the Mandelbrot set.
 
-kernels    the ten, by engine and level
-more       "fma" with the number of turns in the text; in no mean
-operators  scan and reduce of --n u32: the built-in sum, `a + b` as a text, and a text with a loop of four turns; at the
-           level that texts have by default
-
-The table has µs, over CUDA's time in brackets. Below it are the marks: geometric mean and worst over CUDA, what
-"bounds" costs kernels that are bound by memory (over "none"), cycles of a multiply-add, and the operators.
+Sides of ours are an engine and a level of checks. Below the cases are the marks: geometric mean and worst over CUDA,
+and what "bounds" costs kernels that are bound by memory (over "none"). benchmarks/results/h100/beside_cuda.json has
+operators as texts, too, and a chain whose length stands in the text (at commit 79ce4883).
 """
 
 from __future__ import annotations
 
-import re
-import shutil
+import json
 import statistics
-import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any
 
 import click
 import harness
 import numpy as np
+from data import in_parts
 
 import gridwise_py as gw
 from gridwise_py.internals import engine_description
-from gridwise_py.runtime.gpu_clock import observe
 
 #: Everything that the CUDA compiler is told.
 FLAGS = ("-std=c++17",)
 TEXTS = harness.HERE / "kernels"
 LEVELS = ("none", "bounds", "all")
-#: Launches of the first count; the second has twice as many. Operators take a tenth of a kernel's time.
-_LAUNCHES, _OPERATOR_LAUNCHES = 4, 48
-#: Of the loop of multiply-adds; with the number in the text, it is one that lavapipe finishes, too.
-_TURNS, _CONSTANT_TURNS = 300_000, 60_000
-#: Latency of a multiply-add on NVIDIA GPUs since Volta, and multiprocessors of an H100.
-_FMA_CYCLES, _MULTIPROCESSORS = 4, 132
+#: Launches of the first count; the second has twice as many.
+_LAUNCHES = 4
+#: Multiprocessors of an H100.
+_MULTIPROCESSORS = 132
 
 Agree = Callable[[np.ndarray, np.ndarray], bool]
 
@@ -98,24 +90,17 @@ class Data:
 
 
 def text_of(name: str, suffix: str) -> str:
-    """Return the text of a kernel; that with constant turns is the other one without the parameter."""
-    if name != "fma_constant":
-        return (TEXTS / f"{name}{suffix}").read_text(encoding="utf-8")
-    text = text_of("fma", suffix)
-    if suffix == ".wgsl":
-        return re.sub(r"@group.* turns: u32;", f"const turns = {_CONSTANT_TURNS}u;", text)
-    own = f"{{\n  const unsigned turns = {_CONSTANT_TURNS};\n"
-    return text.replace(" unsigned turns,", "").replace("{\n", own, 1)
+    """Return the text of a kernel."""
+    return (TEXTS / f"{name}{suffix}").read_text(encoding="utf-8")
 
 
 @cache
 def _words(n: int) -> np.ndarray:
-    return harness.in_parts(n, np.uint32, lambda rng, k: rng.integers(0, 1 << 32, k, dtype=np.uint32), 54)
+    return in_parts(n, np.uint32, lambda rng, k: rng.integers(0, 1 << 32, k, dtype=np.uint32), 54)
 
 
-def _fma(quick: bool, turns: int | None = None) -> Data:
-    n = 128 if quick else 64 * _MULTIPROCESSORS
-    turns = turns or (1000 if quick else _TURNS)
+def _fma(quick: bool) -> Data:
+    n, turns = (128, 1000) if quick else (64 * _MULTIPROCESSORS, 300_000)
     x = (1 + np.arange(n) / n).astype(np.float32)
     # Each turn flips the sign, and all of them take a quarter of the amplitude: a turn too few or many is seen.
     factor, looked_at = np.float32(0.3 / turns - 1), n // 8
@@ -126,12 +111,6 @@ def _fma(quick: bool, turns: int | None = None) -> Data:
     return Data(
         {"x": x}, ("y", np.zeros_like(x)), values, (64,), (n // 64,), expected, lambda y: y[::looked_at], _within(1e-4)
     )
-
-
-def _fma_constant(quick: bool) -> Data:
-    """The number of turns stands in the text, so that a compiler may unroll the loop."""
-    data = _fma(quick, _CONSTANT_TURNS)
-    return replace(data, values={key: value for key, value in data.values.items() if key != "turns"})
 
 
 def _strided(quick: bool) -> tuple[np.ndarray, int]:
@@ -241,9 +220,6 @@ KERNELS: Mapping[str, Callable[[bool], Data]] = {
     "fma": _fma, "reduce": _reduce, "matmul": _matmul, "histogram": _histogram, "nbody": _nbody, "stencil": _stencil,
     "gather": _gather, "mandelbrot": _mandelbrot, "scan": _scan, "bytes": _bytes,
 }  # fmt: skip
-#: Not one of the ten: made after them, to see what "fma" waits for.
-MORE: Mapping[str, Callable[[bool], Data]] = {"fma_constant": _fma_constant}
-
 
 # ---- sides
 
@@ -262,13 +238,13 @@ class Judge:
         self._expected, self._part, self._agree = expected, part, agree
         self._first: np.ndarray | None = None
 
-    def wrong(self, result: np.ndarray) -> str | None:
-        """Return what is wrong; None for nothing."""
+    def judge(self, result: np.ndarray) -> str | bool:
+        """Return what is wrong; True for nothing."""
         if not self._agree(self._part(result), self._expected):
             return "its results are not numpy's"
         if self._first is None:
             self._first = result
-        return None if self._agree(result, self._first) else "its results are not those of the first side"
+        return self._agree(result, self._first) or "its results are not those of the first side"
 
 
 def slopes(span_ns: Callable[[int], float], launches: int, warmup_s: float, samples: int) -> dict[str, list[float]]:
@@ -289,26 +265,16 @@ class Ours(harness.Ours):
     ----------
     primitive, arrays, judge
         As of `harness.Ours`; the judge looks at the only output.
-    launches : int
-    looks_at_clock : bool
-        Whether the clock right after a round is a fact.
     """
 
-    def __init__(
-        self, primitive: gw.Primitive, arrays: Mapping[str, Any], judge: Judge, launches: int = _LAUNCHES,
-        looks_at_clock: bool = False,
-    ):  # fmt: skip
-        super().__init__(primitive, arrays, lambda outputs: judge.wrong(next(iter(outputs.values()))))
-        self._launches, self._looks_at_clock = launches, looks_at_clock
+    def __init__(self, primitive: gw.Primitive, arrays: Mapping[str, Any], judge: Judge):
+        super().__init__(primitive, arrays, lambda outputs: judge.judge(next(iter(outputs.values()))))
         engine = engine_description(self._device)
-        self.facts |= {"launches": launches, "engine": {"version": engine.version, "switches": dict(engine.switches)}}
+        self.facts |= {"launches": _LAUNCHES, "engine": {"version": engine.version, "switches": dict(engine.switches)}}
 
     def times(self, warmup_s: float, samples: int) -> Mapping[str, list[float]]:
         """Return slopes."""
-        found = slopes(lambda count: count * self._back_to_back_ns(count), self._launches, warmup_s, samples)
-        if self._looks_at_clock:
-            self.facts["sm_clock_mhz"] = clock_mhz(self._device)
-        return found
+        return slopes(lambda count: count * self._back_to_back_ns(count), _LAUNCHES, warmup_s, samples)
 
 
 class Cuda(harness.Side):
@@ -333,7 +299,8 @@ class Cuda(harness.Side):
         self._launch: Callable[[], Any] | None = partial(kernel, data.grid, data.block, arguments)
         self._events = cupy.cuda.Event(), cupy.cuda.Event()
         self._launch()
-        wrong = judge.wrong(output.get())
+        found = judge.judge(output.get())
+        wrong = found if isinstance(found, str) else None
         nvrtc = ".".join(map(str, cupy.cuda.nvrtc.getVersion()))
         super().__init__(wrong is None, wrong=wrong, version=cupy.__version__, nvrtc=nvrtc, flags=list(FLAGS))
 
@@ -357,16 +324,6 @@ class Cuda(harness.Side):
         self._cupy.get_default_memory_pool().free_all_blocks()
 
 
-def clock_mhz(device: Any) -> float | None:
-    """Return the clock of the multiprocessors, by NVIDIA's library or nvidia-smi; None if neither tells."""
-    seen = observe(device).get("sm_clock_mhz")
-    if seen is not None or shutil.which("nvidia-smi") is None:
-        return seen
-    words = ("nvidia-smi", "--query-gpu=clocks.sm", "--format=csv,noheader,nounits")
-    lines = subprocess.run(words, capture_output=True, text=True, timeout=20, check=False).stdout.split()
-    return float(lines[0]) if len(lines) == 1 and lines[0].isdigit() else None  # of several GPUs it is unknown which
-
-
 # ---- cases
 
 
@@ -374,7 +331,7 @@ def kernel_case(
     bench: harness.Bench, device_of: Callable[[str], Any], of_ours: Sequence[tuple[str, str]], name: str, quick: bool
 ) -> harness.Case:
     """Return a kernel's case; sides of ours are engines and levels."""
-    data = (KERNELS | MORE)[name](quick)
+    data = KERNELS[name](quick)
     inputs = cache(lambda engine: {key: gw.asarray(x, device_of(engine)) for key, x in data.inputs.items()})
     judge = Judge(data.expected, data.part, data.agree)
     text = text_of(name, ".wgsl")
@@ -386,7 +343,7 @@ def kernel_case(
         access[output] = "read_write"
         kernel = gw.Kernel(device, text, access, data.grid, label=name, shader_checks=level)
         arrays = {**inputs(engine), output: gw.asarray(before, device), **data.values}
-        return Ours(kernel, arrays, judge, looks_at_clock=name.startswith("fma"))
+        return Ours(kernel, arrays, judge)
 
     def cuda() -> harness.Side:
         if "cupy" not in bench.peers:
@@ -396,48 +353,7 @@ def kernel_case(
     sides = {f"{engine} {level}": partial(ours, engine, level) for engine, level in of_ours} | {"cupy": cuda}
     size = max(x.size for x in (*data.inputs.values(), data.output[1]))
     facts = {"values": {key: value.item() for key, value in data.values.items()}}
-    return harness.Case(name, size, sides, "kernels" if name in KERNELS else "more", data.moved_bytes, facts)
-
-
-#: Adds the bytes of two words, each for itself.
-_LOOP = """fn combine(a: T, b: T) -> T {
-  var sum = T(0);
-  for (var k = 0u; k < 32u; k += 8u) { sum |= (((a >> T(k)) + (b >> T(k))) & T(255)) << T(k); }
-  return sum;
-}"""
-
-
-def _add_bytes(a: Any, b: Any) -> Any:
-    even, odd = np.uint32(0x00FF00FF), np.uint32(0xFF00FF00)
-    with np.errstate(over="ignore"):
-        return (((a & even) + (b & even)) & even) | (((a & odd) + (b & odd)) & odd)
-
-
-OPERATORS: Mapping[str, gw.BinOp] = {
-    "built-in": gw.Add,
-    "a + b": gw.BinOp("text sum", 0, np.add, wgsl="fn combine(a: T, b: T) -> T { return a + b; }"),
-    "loop": gw.BinOp("sum of bytes", 0, _add_bytes, wgsl=_LOOP),
-}
-
-
-def operator_case(device_of: Callable[[str], Any], engines: Sequence[str], name: str, n: int) -> harness.Case:
-    """Return the case of scan or reduce."""
-    x = _words(n)
-    inputs = cache(lambda engine: gw.asarray(x, device_of(engine)))
-    primitive = {"scan": gw.Scan, "reduce": gw.Reduce}[name]
-
-    @cache
-    def judge(by_bytes: bool) -> Judge:
-        items = x.view(np.uint8).reshape(-1, 4) if by_bytes else x.reshape(-1, 1)
-        sums = items.cumsum(0, dtype=items.dtype) if name == "scan" else items.sum(0, dtype=items.dtype)
-        return Judge(np.ascontiguousarray(sums).view(np.uint32).reshape(-1), lambda y: y, np.array_equal)
-
-    def side(engine: str, op: str) -> harness.Side:
-        made: Any = primitive(device_of(engine), "u32", OPERATORS[op])
-        return Ours(made, {"input": inputs(engine)}, judge(op == "loop"), _OPERATOR_LAUNCHES)
-
-    sides = {f"{engine} {op}": partial(side, engine, op) for engine in engines for op in OPERATORS}
-    return harness.Case(f"{name}, operators", n, sides, "operators", x.nbytes)
+    return harness.Case(name, size, sides, "kernels", data.moved_bytes, facts)
 
 
 # ---- marks
@@ -450,62 +366,25 @@ def _over(row: Mapping[str, Any], side: str, other: str) -> float | None:
 
 def marks_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the marks by side; None for what was not measured."""
-    kernels = [row for row in rows if row["group"] == "kernels"]
-    marks: dict[str, Any] = {"over_cuda": {}, "bounds_over_none": {}, "fma_over_4_cycles": {}, "operators": {}}
-    for side in kernels[0]["sides"] if kernels else ():
-        ratios = {row["case"]: ratio for row in kernels if (ratio := _over(row, side, "cupy")) is not None}
-        if side != "cupy":
-            marks["over_cuda"][side] = {
-                "geometric_mean": statistics.geometric_mean(ratios.values()) if ratios else None,
-                "worst": max(ratios.items(), key=lambda item: item[1]) if ratios else None,
-            }
+    marks: dict[str, Any] = {"over_cuda": {}, "bounds_over_none": {}}
+    for side in (side for side in (rows[0]["sides"] if rows else ()) if side != "cupy"):
+        ratios = {row["case"]: ratio for row in rows if (ratio := _over(row, side, "cupy")) is not None}
+        marks["over_cuda"][side] = {
+            "geometric_mean": statistics.geometric_mean(ratios.values()) if ratios else None,
+            "worst": max(ratios.items(), key=lambda item: item[1]) if ratios else None,
+        }
         engine, _, level = side.partition(" ")
         if level == "bounds":
             marks["bounds_over_none"][engine] = {
-                row["case"]: _over(row, side, f"{engine} none") for row in kernels if row["moved_bytes"]
+                row["case"]: _over(row, side, f"{engine} none") for row in rows if row["moved_bytes"]
             }
-    for row in (row for row in rows if row["case"].startswith("fma")):
-        own = marks["fma_over_4_cycles"].setdefault(row["case"], {})
-        clocks = [each["sm_clock_mhz"] for each in row["sides"].values() if each.get("sm_clock_mhz")]
-        for side, found in row["sides"].items():
-            time_ns = found.get("back_to_back")
-            cycles = time_ns * statistics.median(clocks) / 1e3 if time_ns and clocks else None
-            own[side] = cycles and cycles / row["values"].get("turns", _CONSTANT_TURNS) / _FMA_CYCLES
-    for row in (row for row in rows if row["group"] == "operators"):
-        own = marks["operators"].setdefault(row["case"], {})
-        for engine in dict.fromkeys(side.partition(" ")[0] for side in row["sides"]):
-            own[f"{engine}: a + b over built-in"] = _over(row, f"{engine} a + b", f"{engine} built-in")
-        own["loop: wgpu over dawn"] = _over(row, "wgpu loop", "dawn loop")
     return marks
 
 
-def table_of(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the table of the kernels: µs, and over CUDA's in brackets."""
-    kernels = [row for row in rows if row["group"] in ("kernels", "more")]
-    names = ["cupy", *(side for side in (kernels[0]["sides"] if kernels else ()) if side != "cupy")]
-    lines = [f"{'µs (over CUDA)':16}" + "".join(f"{name:>20}" for name in names)]
-    for row in kernels:
-        cells = []
-        for name in names:
-            time_ns, ratio = row["sides"][name].get("back_to_back"), _over(row, name, "cupy")
-            over = "" if ratio is None or name == "cupy" else f" ({ratio:.2f})"
-            cells.append("–" if time_ns is None else f"{time_ns / 1e3:.1f}{over}")
-        lines.append(f"{row['case']:16}" + "".join(f"{cell:>20}" for cell in cells))
-    return lines if kernels else []
-
-
-def _lines(name: str, value: Any) -> Iterator[str]:
-    if isinstance(value, Mapping):
-        for key, each in value.items():
-            yield from _lines(f"{name} {key}", each)
-    else:
-        yield f"{name}: {'not measured' if value is None else f'{value:.3f}' if isinstance(value, float) else value}"
-
-
 def summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Print table and marks, and return the marks for the file."""
+    """Print the marks, and return them for the file."""
     marks = marks_of(rows)
-    click.echo("\n".join(["", *table_of(rows), *(line for name, each in marks.items() for line in _lines(name, each))]))
+    click.echo(json.dumps(marks, indent=1))
     return {"marks": marks}
 
 
@@ -521,13 +400,10 @@ def main(bench: harness.Bench, engines: str, levels: str, quick: bool) -> Iterat
     """Yield the cases."""
     adapter = bench.device.adapter.info["device"]
     device_of = cache(lambda engine: gw.request_device(adapter, engine=engine))  # without it its sides say why
-    words = engines.split(",")
-    for name in (*KERNELS, *MORE):
+    sides = [(engine, level) for engine in engines.split(",") for level in levels.split(",")]
+    for name in KERNELS:
         if harness.Case(name, 0, {}, "kernels").is_chosen(bench.words):  # before its data is made
-            sides = [(engine, level) for engine in words for level in levels.split(",")]
             yield kernel_case(bench, device_of, sides, name, quick)
-    for n in bench.sizes:
-        yield from (operator_case(device_of, words, name, n) for name in ("scan", "reduce"))
 
 
 if __name__ == "__main__":

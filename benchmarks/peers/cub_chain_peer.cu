@@ -1,4 +1,4 @@
-// CUDA's side of chain_peer.py: chains of CUB calls, on data that the caller wrote into files. It reads commands from standard
+// CUDA's side of chains.py: chains of CUB calls, on data that the caller wrote into files. It reads commands from standard
 // input, a line each, and answers each with one line of JSON:
 //
 //   load NAME PATH BYTES                        copies a file to the GPU

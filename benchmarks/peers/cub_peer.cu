@@ -1,4 +1,4 @@
-// CUB's side of compare_peer.py, stream_peer.py and segmented_sort_peer.py, on data that the caller wrote into files. It
+// CUB's side of cases.py, on data that the caller wrote into files. It
 // reads commands from standard input, a line each, and answers each with one line of JSON:
 //
 //   load NAME PATH BYTES                 copies a file to the GPU, in place of what had the name before

@@ -2,11 +2,10 @@
 
 Usage: python benchmarks/peers/first_picture.py [FILE]... [-o docs/assets/first]
 
-FILE is one or more files of compare_peer.py. Without any it takes first.json, peers.json and sort.json of
+FILE is one or more files of cases.py. Without any it takes first.json, peers.json and sort.json of
 benchmarks/results/h200, as far as they are there.
 All bars of a primitive are from one run: the newest one that has right results of the most sides. The picture says of
-how many runs it is. It writes first-light.svg and first-dark.svg; with --png also pictures to look at, 400 and 1,200
-pixels wide.
+how many runs it is. It writes first-light.svg and first-dark.svg.
 
 The full colour of a bar is the time per call back to back, without launches. The dim end is what a single call takes
 beyond that. Our kernels are parts of our bar, in the proportions of the timestamps of a single call; a file without
@@ -43,7 +42,6 @@ CHART = WIDTH - LABELS - 24
 LETTERS, SMALL = 15, 13
 # Of the longest bar; the rest is for the figures behind it.
 ROOM = 1.5
-PNG_WIDTHS = (400, 1200)
 
 
 @dataclass(frozen=True)
@@ -225,17 +223,6 @@ def _source(documents: Sequence[Mapping[str, Any]], results: Sequence[Mapping[st
     return f"{', '.join(words)}; {' and '.join(days)}{runs}"
 
 
-def write_pngs(picture: Path, folder: Path) -> None:
-    """Write an SVG as pictures of the widths at which people see it."""
-    import vl_convert
-
-    svg = picture.read_text(encoding="utf-8")
-    natural = float(re.search(r'<svg[^>]* width="([\d.]+)"', svg)[1])
-    folder.mkdir(parents=True, exist_ok=True)
-    for width in PNG_WIDTHS:
-        (folder / f"{picture.stem}-{width}.png").write_bytes(vl_convert.svg_to_png(svg, scale=width / natural))
-
-
 @click.command()
 @click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--n", "counts", type=AxisList("n"), default="2^28", show_default=True, help="Items.")
@@ -243,11 +230,8 @@ def write_pngs(picture: Path, folder: Path) -> None:
 @click.option("--primitives", default="reduce,scan,sort", show_default=True)
 @click.option("-o", "--out", type=click.Path(path_type=Path), default=ROOT / "docs" / "assets" / "first",
               help="What the two names begin with.  [default: docs/assets/first]")  # fmt: skip
-@click.option("--png", type=click.Path(file_okay=False, path_type=Path), help="Folder for pictures to look at.")
-def main(
-    files: tuple[Path, ...], counts: list[int], datatype: str, primitives: str, out: Path, png: Path | None
-) -> None:
-    """Draw FILES, which compare_peer.py wrote with --json."""
+def main(files: tuple[Path, ...], counts: list[int], datatype: str, primitives: str, out: Path) -> None:
+    """Draw FILES, which cases.py wrote with --json."""
     (n,) = counts
     paths = files or [path for path in SOURCES if path.exists()]
     documents = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
@@ -257,8 +241,6 @@ def main(
         path = out.with_name(f"{out.name}-{name}.svg")
         write_picture(spec, path)
         click.echo(f"wrote {path}")
-        if png is not None:
-            write_pngs(path, png)
 
 
 if __name__ == "__main__":

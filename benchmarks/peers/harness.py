@@ -21,7 +21,8 @@ longer than --case-s ends the program with a traceback: a kernel that hangs is n
 from __future__ import annotations
 
 import faulthandler
-import importlib.util
+import importlib
+import inspect
 import itertools
 import json
 import os
@@ -35,9 +36,8 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import click
@@ -71,19 +71,6 @@ class PeerError(Exception):
 # ---- data
 
 
-def in_parts(n: int, dtype: type, fill: Callable[[np.random.Generator, int], np.ndarray], seed: int) -> np.ndarray:
-    """Return n random items, made by all cores; the same ones for any number of cores."""
-    items = np.empty(n, dtype)
-
-    def one(part: int) -> None:
-        begin, end = part * _PART_ITEMS, min(n, (part + 1) * _PART_ITEMS)
-        items[begin:end] = fill(np.random.default_rng((seed, part)), end - begin)
-
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(one, range(-(-n // _PART_ITEMS))))
-    return items
-
-
 def checksum(items: np.ndarray) -> int:
     """Return the sum of all 32-bit words, each times its place plus one, modulo 2^64."""
     words = np.ascontiguousarray(items).reshape(-1).view(np.uint32)
@@ -96,17 +83,6 @@ def checksum(items: np.ndarray) -> int:
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return sum(pool.map(one, range(0, words.size, _PART_ITEMS))) % (1 << 64)
-
-
-def load_example(name: str) -> ModuleType:
-    """Return an example as a module."""
-    path = HERE.parents[1] / "examples" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(f"{name}_example", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 # ---- sides
@@ -149,7 +125,7 @@ class Ours(Side):
     primitive : Primitive
     arrays : mapping from str to Array
     check : callable, optional
-        Takes the results by name, and returns whether they are right, or what is wrong (None: nothing).
+        Takes the results by name, and returns whether they are right, or what is wrong; None if nothing says it.
     """
 
     def __init__(
@@ -165,7 +141,7 @@ class Ours(Side):
         super().__init__(parameters=dict(plan.parameters), temp_bytes=scratch)
         if check is not None:
             found = check(self.outputs())
-            self.correct = found is None or found is True
+            self.correct = None if found is None else found is True
             self.facts["wrong"] = found if isinstance(found, str) else None
         self._kernels: dict[str, list[float]] = {}
 
@@ -650,14 +626,13 @@ class Bench:
     """
 
     def __init__(
-        self, device: Any, sizes: list[int], peers: Iterable[str], words: list[str], program: str,
-        built: Path | None, folder: Path,
-    ):  # fmt: skip
+        self, device: Any, sizes: list[int], peers: Iterable[str], words: list[str], start_cub: Callable[[], CubServer]
+    ):
         self.device, self.sizes, self.peers, self.words = device, sizes, tuple(peers), words
-        self._program, self._built, self._folder = program, built, folder
+        self._start_cub = start_cub
         self._found: dict[str, Any] = {}
 
-    def _once(self, name: str, make: Callable[[], Any]) -> Any:
+    def _make_once(self, name: str, make: Callable[[], Any]) -> Any:
         if name not in self.peers:
             raise PeerError("not asked for")
         if name not in self._found:
@@ -671,19 +646,12 @@ class Bench:
 
     def library(self, name: str) -> Library:
         """Return PyTorch (``torch``) or CuPy (``cupy``); raise PeerError without it."""
-        return self._once(name, lambda: Library(name))
+        return self._make_once(name, lambda: Library(name))
 
     @property
     def cub(self) -> CubServer:
         """The CUDA program; raises PeerError without it."""
-
-        def start() -> CubServer:
-            program = self._built or build_cub(self._folder, self._program)
-            if isinstance(program, str):
-                raise PeerError(program)
-            return CubServer(program.resolve(), self._folder)
-
-        return self._once("cub", start)
+        return self._make_once("cub", self._start_cub)
 
     def forget(self) -> None:
         """Free CUDA's data, before data of another size is made."""
@@ -700,59 +668,90 @@ class Bench:
         return {name: found.version for name, found in self._found.items() if isinstance(found, Library)}
 
 
-def measured(case: Case, rounds: int, samples: int, warmup_s: float, first_warmup_s: float) -> dict[str, Any]:
-    """Prepare all sides of a case, have them take turns, and return its row."""
-    sides: dict[str, Side] = {}
-    skipped: dict[str, str] = {}
-    for name, make in case.sides.items():
-        try:
-            sides[name] = make()
-        except (PeerError, gw.GridwiseError, NotImplementedError) as error:
-            skipped[name] = str(error) if isinstance(error, PeerError) else f"{type(error).__name__}: {error}"
-        except Exception as error:
-            if name == next(iter(case.sides)):
-                raise
-            skipped[name] = f"{type(error).__name__}: {error!s:.300}"  # a peer's, such as no memory
-    correct = [side.correct for side in sides.values() if side.correct is not None]
-    moved = case.moved_bytes(sides) if callable(case.moved_bytes) else case.moved_bytes
-    times: dict[str, dict[str, list[float]]] = {name: {} for name in sides}
-    running = list(sides)
-    for number in range(rounds):
-        for name in running if number % 2 else list(reversed(running)):
+@dataclass(frozen=True)
+class Protocol:
+    """How cases are measured: turns of each side, samples of a turn at most, and work before them."""
+
+    rounds: int
+    samples: int
+    warmup_s: float
+    settle_s: float
+
+
+class Turns:
+    """The sides of a case, and the times that they took in turns.
+
+    Parameters
+    ----------
+    case : Case
+    """
+
+    def __init__(self, case: Case):
+        self._case, self._ours = case, next(iter(case.sides))
+        self._sides: dict[str, Side] = {}
+        self._skipped: dict[str, str] = {}
+        for name, make in case.sides.items():
             try:
-                for figure, taken in sides[name].times(warmup_s if number else first_warmup_s, samples).items():
-                    times[name].setdefault(figure, []).extend(taken)
-            except (PeerError, RuntimeError) as error:
-                if name == next(iter(case.sides)) and not isinstance(error, PeerError):
-                    raise  # ours
-                skipped[name] = f"ended in round {number + 1}: {error!s:.300}"
-                running.remove(name)
-    first = next(iter(case.sides))
-    medians = {
-        name: {figure: statistics.median(taken) for figure, taken in found.items() if taken}
-        for name, found in times.items() if name not in skipped
-    }  # fmt: skip
-    row: dict[str, Any] = {
-        "case": case.name, "group": case.group, "n": case.n, **case.facts,
-        "correct": all(correct) if correct else None, "moved_bytes": moved, "sides": {},
-    }  # fmt: skip
-    for name in case.sides:
-        if name in skipped:
-            row["sides"][name] = {"skipped": skipped[name]}
-            continue
-        ratio = {
-            figure: time_ns / medians[first][figure]
-            for figure, time_ns in medians[name].items()
-            if figure in medians.get(first, {})
-        }
-        row["sides"][name] = {
-            **dict.fromkeys(FIGURES[:2]), **medians[name], "ratio": ratio, "correct": sides[name].correct,
-            **({"mark": list(case.marks[name])} if name in case.marks else {}), **sides[name].facts,
-            **{f"{figure}_ns": taken for figure, taken in times[name].items()},
+                self._sides[name] = make()
+            except (PeerError, gw.GridwiseError) as error:
+                self._skipped[name] = str(error) if isinstance(error, PeerError) else f"{type(error).__name__}: {error}"
+            except Exception as error:
+                if name == self._ours:
+                    raise
+                self._skipped[name] = f"{type(error).__name__}: {error!s:.300}"  # a peer's, such as no memory
+        self._times: dict[str, dict[str, list[float]]] = {name: {} for name in self._sides}
+
+    def take(self, protocol: Protocol) -> None:
+        """Have the sides take turns; one that fails takes no further one."""
+        first_warmup_s = _FIRST_WARMUP_S if protocol.settle_s else protocol.warmup_s
+        running = list(self._sides)
+        for number in range(protocol.rounds):
+            for name in running if number % 2 else list(reversed(running)):
+                try:
+                    found = self._sides[name].times(protocol.warmup_s if number else first_warmup_s, protocol.samples)
+                except (PeerError, RuntimeError) as error:
+                    if name == self._ours and not isinstance(error, PeerError):
+                        raise
+                    self._skipped[name] = f"ended in round {number + 1}: {error!s:.300}"
+                    running.remove(name)
+                else:
+                    for figure, taken in found.items():
+                        self._times[name].setdefault(figure, []).extend(taken)
+
+    def row(self) -> dict[str, Any]:
+        """Return what the file says of the case, and free what the sides hold."""
+        case, sides = self._case, self._sides
+        correct = [side.correct for side in sides.values() if side.correct is not None]
+        moved = case.moved_bytes(sides) if callable(case.moved_bytes) else case.moved_bytes
+        row: dict[str, Any] = {
+            "case": case.name, "group": case.group, "n": case.n, **case.facts,
+            "correct": all(correct) if correct else None, "moved_bytes": moved, "sides": {},
         }  # fmt: skip
-    for side in sides.values():
-        side.release()
-    return row
+        medians = {
+            name: {figure: statistics.median(taken) for figure, taken in found.items() if taken}
+            for name, found in self._times.items()
+        }
+        ours = {} if self._ours in self._skipped else medians[self._ours]
+        for name in case.sides:
+            if name in self._skipped:
+                row["sides"][name] = {"skipped": self._skipped[name]}
+                continue
+            ratio = {figure: time_ns / ours[figure] for figure, time_ns in medians[name].items() if figure in ours}
+            row["sides"][name] = {
+                **dict.fromkeys(FIGURES[:2]), **medians[name], "ratio": ratio, "correct": sides[name].correct,
+                **({"mark": list(case.marks[name])} if name in case.marks else {}), **sides[name].facts,
+                **{f"{figure}_ns": taken for figure, taken in self._times[name].items()},
+            }  # fmt: skip
+        for side in sides.values():
+            side.release()
+        return row
+
+
+def measure(case: Case, protocol: Protocol) -> dict[str, Any]:
+    """Prepare all sides of a case, have them take turns, and return its row."""
+    turns = Turns(case)
+    turns.take(protocol)
+    return turns.row()
 
 
 # ---- what is printed
@@ -765,6 +764,7 @@ def power(n: int) -> str:
 
 def lines_of(row: Mapping[str, Any]) -> list[str]:
     """Return a case's lines for people."""
+    ours, *_ = row["sides"]
     lines = [f"{row['case']}, {power(row['n'])}"]
     for name, side in row["sides"].items():
         if "skipped" in side:
@@ -772,18 +772,14 @@ def lines_of(row: Mapping[str, Any]) -> list[str]:
                 lines.append(f"  {name:26} not here: {side['skipped']}")
             continue
         words: list[str] = []
-        for figure in FIGURES:
-            time_ns = side.get(figure)
-            if time_ns is None:
-                continue
-            ratio = side["ratio"].get(figure)
-            rate = f"{row['moved_bytes'] / time_ns:6.0f} GB/s" if row["moved_bytes"] else ""
-            times = "" if ratio is None or name == next(iter(row["sides"])) else f"{ratio:8.2f} x"
-            words.append(f"{figure.replace('_', ' ')} {time_ns / 1e3:11.1f} µs {rate}{times}")
+        for figure in (figure for figure in FIGURES if side.get(figure) is not None):
+            rate = f"{row['moved_bytes'] / side[figure]:6.0f} GB/s" if row["moved_bytes"] else ""
+            ratio = "" if name == ours or figure not in side["ratio"] else f"{side['ratio'][figure]:8.2f} x"
+            words.append(f"{figure.replace('_', ' ')} {side[figure] / 1e3:11.1f} µs {rate}{ratio}")
         if "mark" in side:
             figure, mark, *more = side["mark"]
             ratio = side["ratio"].get(figure, 0.0)
-            reached = "BELOW" if ratio < mark else "above" if more and more[0] and ratio >= more[0] else "reached"
+            reached = "BELOW" if ratio < mark else "above" if more and ratio >= more[0] else "reached"
             words.append(f"mark {mark:g} x {figure.replace('_', ' ')}: {reached}")
         if side["correct"] is False:
             words.append(f"WRONG: {side.get('wrong') or 'its results differ'}")
@@ -814,9 +810,96 @@ def ended_after(seconds: float) -> Generator[None]:
         faulthandler.cancel_dump_traceback_later()
 
 
+class Program:
+    """A script of cases: what is asked for, and the file.
+
+    Parameters
+    ----------
+    asked : mapping
+        The options.
+    source : str
+        The name of its CUDA program.
+    folder : Path
+        For what is built, and for data.
+    """
+
+    def __init__(self, asked: Mapping[str, Any], source: str, folder: Path):
+        self._asked, self._begin_s = asked, time.perf_counter()
+        self.protocol = Protocol(*(asked[name] for name in ("rounds", "samples", "warmup_s", "settle_s")))
+        self.device = gw.request_device(asked["adapter"])
+        self._context = run_context(self.device)
+        words = [word for word in (part.strip() for part in asked["cases"].split(";")) if word]
+
+        def start_cub() -> CubServer:
+            built = asked["cub"] or build_cub(folder, source)
+            if isinstance(built, str):
+                raise PeerError(built)
+            return CubServer(built.resolve(), folder)
+
+        self.bench = Bench(self.device, asked["sizes"], filter(None, asked["peers"].split(",")), words, start_cub)
+        self.rows: list[dict[str, Any]] = []
+        self.left_out: list[str] = []
+
+    def save(self, **also: Any) -> None:
+        """Write what there is."""
+        if (path := self._asked["json_path"]) is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            more = {"peers": self.bench.versions(), "protocol": asdict(self.protocol), "left_out": self.left_out}
+            write_json(path, {**self._context, **more, **also, "results": self.rows})
+
+    def run(self, cases: Iterable[Case]) -> None:
+        """Measure the cases that are asked for."""
+        asked = self._asked
+        with suppress(PeerError):  # each case says why; here it is built, while nothing is timed
+            _ = self.bench.cub
+        rounds, samples = self.protocol.rounds, self.protocol.samples
+        click.echo(f"{gw.capabilities(self.device).adapter}; medians of {rounds} rounds of up to {samples}")
+        settle(self.device, self.protocol.settle_s)
+        for case in (case for case in cases if case.is_chosen(self.bench.words)):
+            if asked["budget_s"] is not None and time.perf_counter() - self._begin_s > asked["budget_s"]:
+                self.left_out.append(f"{case.name} at {power(case.n)}")
+                continue
+            with ended_after(asked["case_s"]):
+                self.rows.append(measure(case, self.protocol))
+            click.echo("\n".join(lines_of(self.rows[-1])))
+            sys.stdout.flush()
+            self.save()
+
+    def end(self) -> None:
+        """Say how it went; exit with 4 if a result is wrong."""
+        if self.left_out:
+            click.echo(f"left out, the time was over: {'; '.join(self.left_out)}")
+        if not self.rows:
+            words = self._asked["cases"]
+            raise click.UsageError(f"no case has the group, or begins with, one of --cases {words!r}")
+        click.echo(f"{len(self.rows)} cases in {time.perf_counter() - self._begin_s:.1f} s")
+        if any(row["correct"] is False for row in self.rows):
+            raise SystemExit(4)
+
+
+def options_of(n: str, peers: str, rounds: int, samples: int, cases: str) -> list[Any]:
+    """Return the options that all scripts have, with their defaults."""
+    path = click.Path(path_type=Path)
+    built = click.Path(exists=True, dir_okay=False, path_type=Path)
+    return [
+        click.option("--n", "sizes", type=AxisList("n"), default=n, show_default=True, help="Items."),
+        click.option("--peers", default=peers, show_default=True, help="By commas; none: ours alone, on any GPU."),
+        click.option("--cases", default=cases, show_default=True, help="Groups or beginnings of names, by semicolons."),
+        click.option("--rounds", default=rounds, show_default=True, help="Turns of each side."),
+        click.option("--samples", default=samples, show_default=True, help="Of each side, turn and figure, at most."),
+        click.option("--warmup-s", default=0.03, show_default=True, help="Before each turn."),
+        click.option("--settle-s", default=2.0, show_default=True, help="Of copying, before the first case."),
+        click.option("--budget-s", type=float, help="No case begins later; what is left out is told."),
+        click.option("--case-s", default=300.0, show_default=True, help="A case that takes longer ends the program."),
+        click.option("--cub", type=built, help="A built CUDA program; by default nvcc builds it."),
+        click.option("--adapter", help="Adapter by index or part of its name."),
+        click.option("--json", "json_path", type=path, help="Write the figures here."),
+    ]
+
+
 def command(
     about: str | None, *, n: str, peers: str, rounds: int = 5, samples: int = 5, cases: str = "",
-    program: str = "cub_peer", more: Sequence[Callable[[Any], Any]] = (),
+    source: str = "cub_peer", more: Sequence[Callable[[Any], Any]] = (),
     summary: Callable[[Sequence[Mapping[str, Any]]], Mapping[str, Any]] = lambda rows: {},
 ) -> Callable[[Callable[..., Iterator[Case]]], click.Command]:  # fmt: skip
     """Return what makes a program of a script's function, which takes a `Bench` and yields cases.
@@ -829,89 +912,30 @@ def command(
         Defaults of the options.
     rounds, samples : int
         Defaults, too.
-    program : str
+    source : str
         The CUDA program, a .cu file beside this one.
     more : sequence of click.option
         Options of its own, which the function takes.
     summary : callable
         Takes the rows when all are there, and may print; returns what else the file says.
     """
+    usual = options_of(n, peers, rounds, samples, cases)
 
     def made(cases_of: Callable[..., Iterator[Case]]) -> click.Command:
-        def main(
-            sizes: list[int], peers: str, cases: str, rounds: int, samples: int, warmup_s: float, settle_s: float,
-            budget_s: float | None, case_s: float, cub: Path | None, adapter: str | None, json_path: Path | None,
-            **own: Any,
-        ) -> None:  # fmt: skip
-            begin = time.perf_counter()
-            device = gw.request_device(adapter)
-            context = run_context(device)
-            words = [word for word in (part.strip() for part in cases.split(";")) if word]
-            rows: list[dict[str, Any]] = []
-            left_out: list[str] = []
-            with tempfile.TemporaryDirectory() as folder, gw.hold_clock(device):
-                bench = Bench(device, sizes, filter(None, peers.split(",")), words, program, cub, Path(folder))
-                protocol = {"rounds": rounds, "samples": samples, "warmup_s": warmup_s, "settle_s": settle_s}
+        def main(**given: Any) -> None:
+            own = {name: given[name] for name in list(inspect.signature(cases_of).parameters)[1:]}
+            with tempfile.TemporaryDirectory() as folder:
+                program = Program(given, source, Path(folder))
+                with gw.hold_clock(program.device):
+                    try:
+                        program.run(cases_of(program.bench, **own))
+                    finally:
+                        program.bench.close()
+                program.save(**summary(program.rows))
+                program.end()
 
-                def keep(**also: Any) -> None:
-                    if json_path is not None:
-                        json_path.parent.mkdir(parents=True, exist_ok=True)
-                        more = {"peers": bench.versions(), "protocol": protocol, "left_out": left_out}
-                        write_json(json_path, {**context, **more, **also, "results": rows})
-
-                with suppress(PeerError):  # each case says why; here it is built, while nothing is timed
-                    _ = bench.cub
-                click.echo(f"{gw.capabilities(device).adapter}; medians of {rounds} rounds of up to {samples}")
-                settle(device, settle_s)
-                try:
-                    for case in cases_of(bench, **own):
-                        if not case.is_chosen(words):
-                            continue
-                        if budget_s is not None and time.perf_counter() - begin > budget_s:
-                            left_out.append(f"{case.name} at {power(case.n)}")
-                            continue
-                        with ended_after(case_s):
-                            rows.append(
-                                measured(case, rounds, samples, warmup_s, _FIRST_WARMUP_S if settle_s else warmup_s)
-                            )
-                        click.echo("\n".join(lines_of(rows[-1])))
-                        sys.stdout.flush()
-                        keep()
-                finally:
-                    bench.close()
-                keep(**summary(rows))
-            if left_out:
-                click.echo(f"left out, the time was over: {'; '.join(left_out)}")
-            if not rows:
-                raise click.UsageError(f"no case has the group, or begins with, one of --cases {cases!r}")
-            click.echo(f"{len(rows)} cases in {time.perf_counter() - begin:.1f} s")
-            if any(row["correct"] is False for row in rows):
-                raise SystemExit(4)
-
-        path = click.Path(path_type=Path)
-        built = click.Path(exists=True, dir_okay=False, path_type=Path)
-        options = [
-            click.option("--n", "sizes", type=AxisList("n"), default=n, show_default=True, help="Items."),
-            click.option("--peers", default=peers, show_default=True, help="By commas; none: ours alone, on any GPU."),
-            click.option(
-                "--cases", default=cases, show_default=True, help="Groups, or beginnings of names, by semicolons."
-            ),
-            click.option("--rounds", default=rounds, show_default=True, help="Turns of each side."),
-            click.option(
-                "--samples", default=samples, show_default=True, help="Of each side, turn and figure, at most."
-            ),
-            click.option("--warmup-s", default=0.03, show_default=True, help="Before each turn."),
-            click.option("--settle-s", default=2.0, show_default=True, help="Of copying, before the first case."),
-            click.option("--budget-s", type=float, help="No case begins later; what is left out is told."),
-            click.option(
-                "--case-s", default=300.0, show_default=True, help="A case that takes longer ends the program."
-            ),
-            click.option("--cub", type=built, help=f"A built {program}; by default nvcc builds it."),
-            click.option("--adapter", help="Adapter by index or part of its name."),
-            click.option("--json", "json_path", type=path, help="Write the figures here."),
-        ]
         function: Any = main
-        for option in reversed([*options, *more]):
+        for option in reversed([*usual, *more]):
             function = option(function)
         return click.command(name=cases_of.__module__, help=f"\b\n{about}".replace("\n\n", "\n\n\b\n"))(function)
 

@@ -7,7 +7,7 @@
 | contribute/contributing.md, changelog.md, security.md | pages in the folder above docs/ |
 | start/made/ | the beginning of README.md, with figures of the results files as they are now |
 | benchmarks/against-peers.md, benchmarks/made/ | the results files (benchmark_pages.py) |
-| contribute/made/ | the results files of `gridwise reproduce`, and benchmarks/gates_audit.py |
+| contribute/made/ | the results files of `gridwise reproduce`, and benchmarks/gates.py |
 | _static/made-keywords.js | the comments `keywords` of pages, for the search (questions.js) |
 | assets/made/ | pictures: the import graph (import_graph.py), the results (benchmark_pages.py) |
 
@@ -24,7 +24,7 @@ from typing import Any
 
 import benchmark_pages
 import click
-import gates_audit
+import gates
 import import_graph
 import make_first_screen
 import reference
@@ -113,7 +113,7 @@ def made() -> dict[str, str]:
         "reference/command-line.md": command_line(),
         "reference/made/numpy-missing.txt": reference.missing_names(),
         "contribute/made/claims-h100.md": claims(results["h100/claims.json"]),
-        "contribute/made/gates.md": gates_audit.summary(results["gates_audit.json"]),
+        "contribute/made/gates.md": gates.summary(results["gates_audit.json"]),
         "_static/made-keywords.js": keywords(),
     }
 

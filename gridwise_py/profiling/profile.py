@@ -453,7 +453,7 @@ def profile(device: wgpu.GPUDevice | None = None) -> Profile:
     Notes
     -----
     While a profile is open, each kernel has its own pass with timestamps, and the steps of uploads and downloads do
-    not overlap, so that each can be timed. This costs CPU time (benchmarks/profile_overhead.py measures it). Without
+    not overlap, so that each can be timed. This costs CPU time. Without
     an open profile, a call only checks that there is none.
 
     Examples

@@ -559,7 +559,7 @@ def test_waiting_for_a_lock_ends_and_names_who_has_it(tmp_path):
 
 @pytest.mark.slow
 def test_the_same_kernel_hardly_ever_fails_and_a_slower_one_mostly(run, invented, monkeypatch, pytester):
-    """Noise of 2 % within rounds, of 0.5 % between them; benchmarks/false_regressions.py counts on a device."""
+    """Noise of 2 % within rounds, of 0.5 % between them."""
     rng, slower = np.random.default_rng(39), 1.0
 
     def measure_rounds(ready, protocols):

@@ -93,7 +93,7 @@ def test_a_level_is_the_mean_of_its_rounds():
 
 
 def test_the_interval_of_processes_covers_what_it_says():
-    """The whole table is in docs/contribute/statistics.md, by benchmarks/interval_coverage.py."""
+    """The whole table is in docs/contribute/statistics.md, from interval_coverage.py at 79ce4883."""
     for processes in [5, 10]:
         for apart in [0.01, 0.05]:
             for shape, least, most in [("normal", 0.93, 0.97), ("two modes", 0.92, 0.96)]:
