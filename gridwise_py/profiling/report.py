@@ -224,7 +224,7 @@ _MOST_SHAPES = 3
 
 
 class _Visit(NamedTuple):
-    """A node with the times of it and all in it; inside of a node of its name, whose totals have it, `counts` is false."""
+    """A node with the times of it and all in it; `counts` is false inside of a node of its name."""
 
     node: Node
     cpu_ns: int
