@@ -251,9 +251,12 @@ def _decades(low: float, high: float) -> list[float]:
     return ticks[:: math.ceil(len(ticks) / 7)]
 
 
-def dash(files: Sequence[str]) -> altair.Scale:
-    """Return the scale of dashes by file."""
-    return load_altair().Scale(domain=list(files), range=[_DASHES[i % len(_DASHES)] for i in range(len(files))])
+def dashes_of(files: Sequence[str]) -> altair.StrokeDash:
+    """Return the channel of dashes by file, with a legend where there are several."""
+    alt, named = load_altair(), list(dict.fromkeys(files))
+    scale = alt.Scale(domain=named, range=[_DASHES[i % len(_DASHES)] for i in range(len(named))])
+    legend = alt.Legend(title="file", symbolType="stroke") if len(named) > 1 else None
+    return alt.StrokeDash("file:N", scale=scale, legend=legend)
 
 
 def _shape(i: int) -> str:
@@ -305,12 +308,11 @@ def marks(
     colour = alt.Color("case:N", scale=domain, title="case", legend=legend)
     layers: list[altair.Chart] = []
     if joined:
-        of_files = alt.Legend(title="file", symbolType="stroke") if len(files) > 1 else None
         layers.append(
             base.mark_line(strokeWidth=1.8).encode(
                 y=y,
                 color=colour,
-                strokeDash=alt.StrokeDash("file:N", scale=dash(files), legend=of_files),
+                strokeDash=dashes_of(files),
                 order=alt.Order("items:Q"),
                 detail=[alt.Detail("case:N"), alt.Detail("file:N")],
             )
