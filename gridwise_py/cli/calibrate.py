@@ -78,8 +78,6 @@ def _show_facts(facts: Mapping[str, Any]) -> None:
 
 
 def _learn(device: Any, adapter: str | None, form: str) -> None:
-    from dataclasses import asdict
-
     from ..bench.report.console import make_console
     from ..bench.report.text_table import TextTable
     from ..bench.sweep.repeatability import learn_repeatability
@@ -90,7 +88,7 @@ def _learn(device: Any, adapter: str | None, form: str) -> None:
     with BenchProgress(make_console(stderr=True)) as progress:
         spreads, document = learn_repeatability(device, adapter, progress=progress)
     if form == "json":
-        click.echo(json.dumps([asdict(spread) for spread in spreads], indent=1))
+        click.echo(json.dumps([spread.to_json() for spread in spreads], indent=1))
         return
     title = f"{document.device.title}: how much processes differ that measure the same thing"
     columns = [Column("mode"), Column("time"), Column("up to", right=True), Column("standard deviation", right=True)]

@@ -16,11 +16,12 @@ from ...settings import ShaderChecks, strictest
 from ...storage.records import Record, key, left_out, may_lack
 from ...storage.schemas import Limits
 from ..calibrate.canary import CanaryTime, settled
+from ..calibrate.repeatability import Spread
 from ..cases.mode import Mode
 from ..cases.names import case_name
 from ..sampling.machine_load import is_busy
 from ..stats.energy import EnergyResult
-from ..stats.series import Count, Difference, Positive, Series, StopReason, Summary, Time
+from ..stats.series import Count, Difference, Positive, Series, StopReason, Summary, Time, Timed
 from ..stats.statistics import together
 
 SCHEMA: Final = "gridwise.bench"
@@ -33,8 +34,6 @@ _Rate = Annotated[float, Limits(above=0)]
 _Bytes = Annotated[float, Limits(at_least=1)]
 _Amount = Annotated[int, Limits(at_least=0, at_most=1e40)]
 _Deviation = Annotated[float, Limits(at_least=0, at_most=1000)]
-#: The series that stands for a case.
-Timed = Literal["gpu_span", "cpu_wall"]
 #: Values of axes.
 _Axis = str | float | bool | None
 _Floors = Mapping[str, Difference | None]
@@ -160,28 +159,6 @@ class CalibrationData(Record):
     def of_device(self, name: str) -> Any:
         """Return a value about its device; None if it has none."""
         return None if self.device is None else self.device.get(name)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Spread(Record):
-    """How much the levels of processes differ, as `gridwise calibrate --repeatability` learnt it before the run.
-
-    Attributes
-    ----------
-    mode : str
-    series : str
-        ``"gpu_span"``, also for kernels, or ``"cpu_wall"``.
-    below_ns : float or None
-        Of times below this, and not below that of the next smaller class; None: of all longer ones.
-    log_std, degrees : float
-        Standard deviation of the logarithms of the levels, and its degrees of freedom.
-    """
-
-    mode: str
-    series: Timed
-    below_ns: _Rate | None
-    log_std: Annotated[float, Limits(above=0, at_most=100)]
-    degrees: Annotated[float, Limits(at_least=1, at_most=1_000_000)]
 
 
 @dataclass(frozen=True, kw_only=True)
