@@ -365,33 +365,20 @@ def _rank_record(rank: Rank) -> dict[str, Any]:
 
 
 def _record(row: Row | QuantityRow) -> dict[str, Any]:
+    named = {"case": row.case, "part": row.part, "name": row.name}
     if isinstance(row, QuantityRow):
         v = row.verdict
-        return {
-            "case": row.case,
-            "part": row.part,
-            "name": row.name,
-            "verdict": None if v is None else v.verdict,
-            "old": row.old,
-            "new": row.new,
-            **{name: getattr(v, name, None) for name in ("ratio", "low", "high")},
-            "gated": False,
-            "past_gate": False,
-            "reason": row.note,
-        }
+        ratios = {name: getattr(v, name, None) for name in ("ratio", "low", "high")}
+        word = None if v is None else v.verdict
+        sides = {"verdict": word, "old": row.old, "new": row.new}
+        return {**named, **sides, **ratios, "gated": False, "past_gate": False, "reason": row.note}
     v = row.verdict
     return {
-        "case": row.case,
-        "part": row.part,
-        "name": row.name,
-        "verdict": None if v is None else v.kind.value,
+        **named, "verdict": None if v is None else v.kind.value,
         **{name: getattr(v, name, None) for name in _OF_VERDICT},
-        "old_uncertainty": row.old_uncertainty,
-        "new_uncertainty": row.new_uncertainty,
-        "gated": row.gated,
-        "past_gate": row.past_gate,
-        "reason": row.note if v is None else v.reason,
-    }
+        "old_uncertainty": row.old_uncertainty, "new_uncertainty": row.new_uncertainty, "gated": row.gated,
+        "past_gate": row.past_gate, "reason": row.note if v is None else v.reason,
+    }  # fmt: skip
 
 
 # ---- JSON
@@ -399,26 +386,14 @@ def _record(row: Row | QuantityRow) -> dict[str, Any]:
 
 def _json(comparison: Comparison) -> str:
     c = comparison
+    same = ("threshold", "gate", "comparable", "regressed")
+    texts = ("same_measurement", "obstacles", "remedy", "wrong", "broken", "notes")
     data = {
-        "schema": SCHEMA,
-        "schema_version": SCHEMA_VERSION,
-        "old": c.old_name,
-        "new": c.new_name,
-        "threshold": c.threshold,
-        "gate": c.gate,
-        "comparable": c.comparable,
-        "regressed": c.regressed,
-        "counts": c.counts(),
-        "same_measurement": c.same_measurement,
-        "obstacles": c.obstacles,
-        "remedy": c.remedy,
-        "wrong": c.wrong,
-        "broken": c.broken,
-        "notes": c.notes,
-        "rows": [asdict(row) for row in c.rows],
-        "quantities": [_record(row) for row in c.quantities],
+        "schema": SCHEMA, "schema_version": SCHEMA_VERSION, "old": c.old_name, "new": c.new_name,
+        **{name: getattr(c, name) for name in same}, "counts": c.counts(), **{name: getattr(c, name) for name in texts},
+        "rows": [asdict(row) for row in c.rows], "quantities": [_record(row) for row in c.quantities],
         "ranks": [_rank_record(rank) for rank in c.ranks],
-    }
+    }  # fmt: skip
     return json.dumps(data, indent=1, allow_nan=False) + "\n"
 
 

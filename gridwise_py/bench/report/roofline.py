@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from ...display.quantities import format_count, format_number, format_percent, format_time
 from ...display.table import Cell, Column
@@ -11,7 +10,7 @@ from ...errors import ArgumentError
 from ..analysis.roofline import Ceilings, Point
 from ..results.model import Results
 from .charts import roofline_chart
-from .picture import check_picture, still, titled, write_picture
+from .picture import still, titled
 from .text_table import TextTable
 from .vega import Spec
 
@@ -70,19 +69,6 @@ def roofline_table(
     for p in found:
         table.add_row(*_cells(p, singles=singles))
     return table
-
-
-def plot_roofline(document: Results, ceilings: Ceilings, found: Sequence[Point], out: str | Path) -> None:
-    """Draw operations per second over operations per byte, with the ceilings, and write the picture.
-
-    Raises
-    ------
-    ArgumentError
-        If Altair is not installed, the suffix is not of a picture, or no case has operations.
-    """
-    out = Path(out)
-    check_picture(out)
-    write_picture(roofline_picture(document, ceilings, found), out)
 
 
 def roofline_picture(document: Results, ceilings: Ceilings, found: Sequence[Point]) -> Spec:

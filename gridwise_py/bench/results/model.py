@@ -296,16 +296,9 @@ class Rates(Record):
     def scaled(self, factor: float) -> Rates:
         """Return the rates of the same work at another speed; the peak stays, since it is the device's."""
 
-        def of(rate: float | None) -> float | None:
-            return None if rate is None else factor * rate
-
-        return replace(
-            self,
-            gbytes_per_s=of(self.gbytes_per_s),
-            gitems_per_s=of(self.gitems_per_s),
-            share_of_peak=of(self.share_of_peak),
-            share_of_fma=of(self.share_of_fma),
-        )
+        names = ("gbytes_per_s", "gitems_per_s", "share_of_peak", "share_of_fma")
+        known = {name: rate for name in names if (rate := getattr(self, name)) is not None}
+        return replace(self, **{name: factor * rate for name, rate in known.items()})
 
 
 @dataclass(frozen=True, kw_only=True)
