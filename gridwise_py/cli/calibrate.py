@@ -60,7 +60,7 @@ def calibrate(adapter: str | None, refresh: bool, repeatability: bool, form: str
     with showing_progress() as progress, clock_held(device):
         found = run(device, refresh=refresh, progress=progress)
     if form == "json":
-        click.echo(json.dumps(found.to_dict(), indent=1))
+        click.echo(json.dumps(found.to_json(), indent=1))
         return
     console = table_console(120)
     _show(console, found)

@@ -13,6 +13,7 @@ import wgpu
 
 from ...internals import device_key
 from ...storage import cache
+from ...storage.checks import find_problem
 from ...storage.records import Record
 from ...storage.schemas import Limits
 from ..stats.levels import Repeatability
@@ -43,6 +44,13 @@ class Spread(Record):
     below_ns: Annotated[float, Limits(above=0)] | None
     log_std: Annotated[float, Limits(above=0, at_most=100)]
     degrees: Annotated[float, Limits(at_least=1, at_most=1_000_000)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Kept(Record):
+    """What is kept of a device on disk."""
+
+    spreads: tuple[Spread, ...]
 
 
 def time_class_ns(time_ns: float) -> float | None:
@@ -85,12 +93,4 @@ def spreads_of_adapter(adapter: str, backend: str, driver: str) -> tuple[Spread,
 
 
 def _read(data: Mapping[str, Any] | None) -> tuple[Spread, ...]:
-    try:
-        found = tuple(Spread.from_json(one) for one in (data or {}).get("spreads", ()))
-        for one in found:
-            cache.positive(one.log_std)
-            cache.positive(one.degrees)
-            cache.positive(1.0 if one.below_ns is None else one.below_ns)
-    except (ValueError, LookupError, TypeError, AttributeError):
-        return ()
-    return found
+    return () if data is None or find_problem(data, _Kept) else _Kept.from_json(data).spreads
