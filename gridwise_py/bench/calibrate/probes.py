@@ -123,7 +123,7 @@ class Passes(NamedTuple):
     gaps_ns: NDArray[np.float64]
 
     @classmethod
-    def judged(cls, ticks: NDArray[np.uint64], wall_ns: float, period_ns: float) -> Passes:
+    def judge(cls, ticks: NDArray[np.uint64], wall_ns: float, period_ns: float) -> Passes:
         """Return passes from their ticks, shape (passes, kernels, 2), and the wall of their submission."""
         lengths = classify(ticks, period_ns, [0] * len(ticks), [wall_ns]).span_ns
         ends, begins = ticks[:-1, -1, 1], ticks[1:, 0, 0]
@@ -135,7 +135,7 @@ class Passes(NamedTuple):
 def timed_passes(device: wgpu.GPUDevice, bound: BoundPlan, passes: int = 1, trials: int = 1) -> Passes:
     """Run passes in one submission."""
     ticks, wall_ns = _stamps(device, bound, passes, trials)
-    return Passes.judged(ticks, wall_ns, context_of(device).timing_helper.tick_period_ns)
+    return Passes.judge(ticks, wall_ns, context_of(device).timing_helper.tick_period_ns)
 
 
 def median_or_none(values: Sequence[float] | NDArray[np.float64]) -> float | None:

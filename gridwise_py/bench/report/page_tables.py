@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
@@ -13,10 +12,10 @@ from ...display.table import Cell, Table
 from ...display.terminal import clean
 from ..analysis.compare import Comparison
 from ..analysis.lines import gpu_text, timed_text
-from ..analysis.remarks import Remark, remarks
+from ..analysis.remarks import Remark, group_alike, remarks
 from ..cases.names import n_text
 from ..results.columns import QUANTITIES, Quantity, Shares, shown
-from ..results.model import Host, Kernel, Result, Results
+from ..results.model import CalibrationData, Host, Kernel, Result, Results
 from ..results.shares import copy_shares
 from ..stats.series import Series
 from .comparison import comparison_table as comparison_rows
@@ -167,13 +166,8 @@ def page_warnings(documents: Sequence[Results], names: Sequence[str]) -> list[di
     """
     found: list[dict[str, Any]] = []
     for document, name in zip(documents, names, strict=True):
-        said = [*_of_run(document), *remarks(document.device, document.results)]
-        groups: dict[tuple[str, str], list[Remark]] = {}
-        for remark in said:
-            # Warnings that differ only in figures are merged; failures are listed one by one.
-            alike = remark.text if remark.kind == "error" else re.sub(r"\d[\d.,]*", "#", remark.text)
-            groups.setdefault((remark.kind, alike), []).append(remark)
-        for (kind, _), group in groups.items():
+        for group in group_alike([*_of_run(document), *remarks(document.device, document.results)]):
+            kind = group[0].kind
             cases = [clean(case) for remark in group for case in remark.cases] if kind != "error" else []
             others = f" ({len(group)} such warnings, each with its own figures.)" if len(group) > 1 else ""
             found.append(
@@ -211,16 +205,14 @@ def device_card(document: Results, name: str, file_name: str, content: bytes) ->
     tick = "no timestamps" if period is None else f"steps of {step or period:g} ns, {period:g} ns per tick"
     if period is not None and device.tick_period_source:
         tick += f" ({device.tick_period_source})"
-    calibration = device.calibration
+    calibration = device.calibration or CalibrationData()
     peaks: list[str] = []
-    if calibration is not None and calibration.copy:
+    if calibration.copy:
         peaks.append(f"copy {format_number(max(speed.gbytes_per_s for speed in calibration.copy))} GB/s")
-    if calibration is not None and calibration.fma_gflops:
+    if calibration.fma_gflops:
         peaks.append(f"FMA {format_number(calibration.fma_gflops)} GFLOP/s")
-    if calibration is not None and calibration.peaks_gops:
-        peaks += [
-            f"{PEAKS.get(name, name)} {format_number(gops)} · 10⁹/s" for name, gops in calibration.peaks_gops.items()
-        ]
+    for name, gops in (calibration.peaks_gops or {}).items():
+        peaks.append(f"{PEAKS.get(name, name)} {format_number(gops)} · 10⁹/s")
     floors = [
         f"{key.removesuffix('_ns').replace('_', ' ')} {format_time(value)}"
         for key, value in (device.floors or {}).items()
