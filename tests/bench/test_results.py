@@ -176,6 +176,15 @@ def test_the_users_repository_is_read_and_shown():
     assert "user_git" not in loaded(header()).to_json()["context"]
 
 
+def test_the_card_of_a_device_names_the_file_and_every_ceiling():
+    measured = {"copy": [{"moved_bytes": 8, "gbytes_per_s": 2.0}], "fma_gflops": 3.0, "peaks_gops": {"i32": 5, "x": 7}}
+    made = loaded(header(device=header()["device"] | {"calibration": measured}))
+    card = device_card(made, "run", "run.json", b"{}")
+    assert (card["name"], card["adapter"]) == ("run", "invented")
+    wanted = "copy 2.00 GB/s, FMA 3.00 GFLOP/s, i32 multiply-adds 5.00 · 10⁹/s, x 7.00 · 10⁹/s"
+    assert dict(card["pairs"])["ceilings, measured"] == wanted
+
+
 # ---- files that are wrong
 
 

@@ -211,8 +211,8 @@ def device_card(document: Results, name: str, file_name: str, content: bytes) ->
         peaks.append(f"copy {format_number(max(speed.gbytes_per_s for speed in calibration.copy))} GB/s")
     if calibration.fma_gflops:
         peaks.append(f"FMA {format_number(calibration.fma_gflops)} GFLOP/s")
-    for name, gops in (calibration.peaks_gops or {}).items():
-        peaks.append(f"{PEAKS.get(name, name)} {format_number(gops)} · 10⁹/s")
+    for kind, gops in (calibration.peaks_gops or {}).items():
+        peaks.append(f"{PEAKS.get(kind, kind)} {format_number(gops)} · 10⁹/s")
     floors = [
         f"{key.removesuffix('_ns').replace('_', ' ')} {format_time(value)}"
         for key, value in (device.floors or {}).items()

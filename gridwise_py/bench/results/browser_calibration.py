@@ -64,9 +64,7 @@ def calibration_of_page(found: PageCalibration, base: int, now_step_ns: float) -
         tick_period_ns=PERIOD_NS,
         tick_step_ns=step_ns,
         tick_check=check,
-        floors_ns=floors_from(
-            judge(floors.one), judge(floors.many), max(2, floors.many.trials), submissions, step_ns
-        ),
+        floors_ns=floors_from(judge(floors.one), judge(floors.many), max(2, floors.many.trials), submissions, step_ns),
         synchronising_ns={
             "submit": median_or_none([submit for submit, _ in submissions]),
             "wait_when_idle": None,
