@@ -56,9 +56,9 @@ def reproduce(
     """
     from .. import request_device
     from ..bench.report.picture import check_picture, write_picture
+    from ..bench.reproduce.experiments import EXPERIMENTS
     from ..bench.reproduce.lab import Lab
     from ..bench.reproduce.picture import claims_picture
-    from ..bench.reproduce.run import EXPERIMENTS
     from ..bench.reproduce.run import reproduce as run
     from ..bench.reproduce.table import claims, outcomes
     from ..bench.results.writer import check_results_path

@@ -19,9 +19,9 @@ from gridwise_py.bench.calibrate.calibration import (
     note_canary,
     unit_warnings,
 )
-from gridwise_py.bench.calibrate.kernels import bind_own
 from gridwise_py.bench.calibrate.probes import TickCheck, cache_knee_bytes
 from gridwise_py.cli import main
+from gridwise_py.internals import bind_own
 from gridwise_py.runtime.context import DeviceContext, context_of
 from gridwise_py.runtime.device import device_key
 from helpers.bare import device_with

@@ -14,9 +14,9 @@ from click.testing import CliRunner
 
 import gridwise_py as gw
 from gridwise_py.bench.reproduce import timers
-from gridwise_py.bench.reproduce.experiments import quantised
+from gridwise_py.bench.reproduce.experiments import EXPERIMENTS, quantised
 from gridwise_py.bench.reproduce.lab import Lab
-from gridwise_py.bench.reproduce.model import EXPERIMENTS, Experiment, Outcome, Reading, Verdict, apart
+from gridwise_py.bench.reproduce.model import Experiment, Outcome, Reading, Verdict, apart
 from gridwise_py.bench.reproduce.run import reproduce
 from gridwise_py.bench.reproduce.timers import TIMERS, TimedJob
 from gridwise_py.cli import main

@@ -168,17 +168,3 @@ class Experiment:
         if empty:
             return Outcome(Verdict.CANNOT, f"no valid time of: {', '.join(empty)}")
         return self.judge(readings)
-
-
-#: All experiments by name, in the order of their definition.
-EXPERIMENTS: dict[str, Experiment] = {}
-
-
-def experiment(name: str, claim: str, source: str, judge: Judge, **needs: Any) -> Callable[[Measure], Experiment]:
-    """Register the function that measures for an experiment; `needs` are its other fields."""
-
-    def made(measure: Measure) -> Experiment:
-        EXPERIMENTS[name] = Experiment(name, claim, source, measure, judge, **needs)
-        return EXPERIMENTS[name]
-
-    return made

@@ -11,11 +11,8 @@ import wgpu
 from ...errors import DeviceError, LimitError, TimingError
 from ..results.context import run_context
 from ..sweep.worker import WorkerError
-from .experiments import EXPERIMENTS
 from .lab import Lab
 from .model import Experiment, Outcome, Reading, Readings, Verdict
-
-__all__ = ["EXPERIMENTS", "reproduce"]
 
 SCHEMA = "gridwise.reproduce"
 
