@@ -25,7 +25,7 @@ _LIMITS: dict[str, tuple[str, Callable[[Any, Any], object], str]] = {
     "maximum": ("number", operator.le, "is greater than the maximum of {limit!r}"),
     "exclusiveMinimum": ("number", operator.gt, "is less than or equal to the minimum of {limit!r}"),
     "exclusiveMaximum": ("number", operator.lt, "is greater than or equal to the maximum of {limit!r}"),
-    "pattern": ("string", lambda value, limit: re.search(limit, value), "does not match {limit!r}"),
+    "pattern": ("string", lambda value, limit: re.search(str(limit), value), "does not match {limit!r}"),
     "minLength": ("string", lambda value, limit: len(value) >= limit, "is too short"),
     "maxLength": ("string", lambda value, limit: len(value) <= limit, "is too long"),
     "minItems": ("array", lambda value, limit: len(value) >= limit, "is too short"),

@@ -162,8 +162,8 @@ def _chart(
 ) -> Spec:  # fmt: skip
     """Return a chart of marks that the page's selects filter, with layers behind them; `of_marks`: see `marks`."""
     params, shown = chosen(*filters)
-    cases = list(dict.fromkeys(row["case"] for row in rows))
-    layers = marks(datasets, rows, x, y, tooltip, **{"cases": cases, **of_marks})
+    cases = of_marks.pop("cases", None) or list(dict.fromkeys(row["case"] for row in rows))
+    layers = marks(datasets, rows, x, y, tooltip, cases=cases, **of_marks)
     layers = [layer.transform_filter(shown) for layer in layers]
     return datasets.spec(load_altair().layer(*behind, *layers).add_params(*params))
 

@@ -92,7 +92,7 @@ class Datasets:
         self._rows[name] = list(rows)
         return load_altair().NamedData(name)
 
-    def spec(self, chart: altair.LayerChart, height: int = _HEIGHT) -> Spec:
+    def spec(self, chart: altair.LayerChart | altair.FacetChart, height: int = _HEIGHT) -> Spec:
         """Return the specification of a chart, with its rows, as wide as its container."""
         # The tests check the specifications against the schema; checking each again would take seconds.
         made = chart.properties(width="container", height=height).to_dict(validate=False)

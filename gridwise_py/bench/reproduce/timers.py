@@ -92,7 +92,7 @@ class TimedJob:
         encoder = self.device.create_command_encoder(label="gridwise timers")
         if events is not None:
             events[0].record(encoder)
-        self._add.record(encoder, **arrays)
+        self._add.record(encoder, a=arrays["a"], b=arrays["b"], output=arrays["output"])
         if events is not None:
             events[1].record(encoder)
         commands = [encoder.finish()]
@@ -108,7 +108,8 @@ class TimedJob:
         """Create memory, upload, add, download; for a timer without a wait, all before the download."""
         if events is not None:
             events[0].record()
-        output = self._add.execute(**{name: asarray(items, self.device) for name, items in self._data.items()}).output
+        a, b = (asarray(items, self.device) for items in self._data.values())
+        output = self._add.execute(a=a, b=b).output
         if waits:
             output.to_numpy()
         if events is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from ... import __version__
 from ..stats.series import Series
@@ -21,7 +22,7 @@ def results_of_tool(run: ToolRun) -> Results:
     A file is one process, as far as it tells: only hyperfine starts a new one for each time.
     """
     results = tuple(result for position, row in enumerate(run.rows) for result in _results(row, position, run))
-    host = {"system": "", "release": "", "machine": "", "cpu_count": None, **(run.host or {})}
+    host: dict[str, Any] = {"system": "", "release": "", "machine": "", "cpu_count": None, **(run.host or {})}
     versions = {"gridwise_py": None, "wgpu": None, "numpy": None, "python": run.python, run.tool.value: run.version}
     return Results(
         context=Context(
