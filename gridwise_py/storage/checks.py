@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias, cast
 
@@ -33,6 +33,7 @@ _LIMITS: dict[str, tuple[str, Callable[[Any, Any], object], str]] = {
     "minProperties": ("object", lambda value, limit: len(value) >= limit, "does not have enough properties"),
     "maxProperties": ("object", lambda value, limit: len(value) <= limit, "has too many properties"),
 }
+_NOT_EMPTY = (("minLength", 1), ("minItems", 1), ("minProperties", 1))
 _TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,), "boolean": (bool,), "integer": (int,), "number": (int, float), "null": (type(None),),
     "array": (list,), "object": (dict,),
@@ -54,40 +55,77 @@ def _check_of(cls: type[Record]) -> _Check:
 
 
 def compile_check(schema: Mapping[str, Any]) -> _Check:
-    """Return a function that returns the first violation of a schema in a value: none is nearer to the value."""
+    """Return a function that returns the first violation of a schema in a value: what contains it comes first."""
     parts: dict[str, _Check] = {}
 
     def compiled(schema: Mapping[str, Any]) -> _Check:
         if "$ref" in schema:
-            name = schema["$ref"]
-            return lambda value: parts[name](value)
+            return lambda value: parts[schema["$ref"]](value)
         if "anyOf" in schema:
             return _any_of([compiled(one) for one in schema["anyOf"]])
-        checks = [*_simple_checks(schema)]
-        if "items" in schema:
-            checks.append(_each(compiled(schema["items"])))
-        if schema.keys() & {"properties", "required", "additionalProperties", "propertyNames"}:
-            known = {key: compiled(one) for key, one in schema.get("properties", {}).items()}
-            others, names = (compiled(schema.get(word, {})) for word in ("additionalProperties", "propertyNames"))
-            checks.append(_object(known, schema.get("required", ()), others, names))
-        return _all(checks)
+        tests, required = list(_tests(schema)), schema.get("required", ())
+        known = {key: compiled(one) for key, one in schema.get("properties", {}).items()}
+        item, other, name = (
+            compiled(schema[word]) if word in schema else _accept
+            for word in ("items", "additionalProperties", "propertyNames")
+        )
+
+        def check(value: Any) -> Problem | None:
+            for is_right, said in tests:
+                if not is_right(value):
+                    return "", f"{value!r} {said}"
+            if isinstance(value, list) and item is not _accept:
+                for i, one in enumerate(cast(list[Any], value)):
+                    if (found := item(one)) is not None:
+                        return f"[{i}]{found[0]}", found[1]
+            if isinstance(value, dict):
+                value = cast(dict[str, Any], value)
+                if missing := [key for key in required if key not in value]:
+                    return "", f"{missing[0]!r} is a required property"
+                for key, one in value.items():
+                    if (found := name(key)) is not None:
+                        return found
+                    if (found := known.get(key, other)(one)) is not None:
+                        return f"{_place(key)}{found[0]}", found[1]
+            return None
+
+        return check
 
     for name, part in schema.get("$defs", {}).items():
         parts[f"#/$defs/{name}"] = compiled(part)
     return compiled(schema)
 
 
-def _simple_checks(schema: Mapping[str, Any]) -> Iterable[_Check]:
-    """Yield the checks of a value itself: its type, its limits, and whether it is one of some."""
+def _accept(value: Any) -> None:
+    """Find nothing."""
+
+
+def _place(key: str) -> str:
+    return f".{key}" if re.fullmatch("[a-zA-Z_][a-zA-Z0-9_]*", key) else f"[{key!r}]"
+
+
+def _any_of(checks: Sequence[_Check]) -> _Check:
+    def check(value: Any) -> Problem | None:
+        found = [one(value) for one in checks]
+        # What lies deepest is of the alternative that was meant.
+        return None if None in found else max(filter(None, found), key=lambda problem: len(problem[0]))
+
+    return check
+
+
+def _tests(schema: Mapping[str, Any]) -> Iterator[tuple[Callable[[Any], bool], str]]:
+    """Yield what a value itself must be, and what is said of another one."""
     if "type" in schema:
-        wanted = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
-        yield _test(_is_of(wanted), f"is not of type {', '.join(map(repr, wanted))}")
+        wanted: list[str] = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
+        yield _is_of(wanted), f"is not of type {', '.join(map(repr, wanted))}"
     if "enum" in schema:
         allowed = schema["enum"]
-        yield _test(lambda value: value in allowed and not isinstance(value, bool), f"is not one of {allowed!r}")
+        yield lambda value: value in allowed and not isinstance(value, bool), f"is not one of {allowed!r}"
     for keyword in schema.keys() & _LIMITS.keys():
-        kind, compare, said = _LIMITS[keyword]
-        yield _test(_is_within(_TYPES[kind], compare, schema[keyword]), said.format(limit=schema[keyword]))
+        (kind, compare, said), limit = _LIMITS[keyword], schema[keyword]
+        # In the words of jsonschema.
+        said = "should be non-empty" if (keyword, limit) in _NOT_EMPTY else said.format(limit=limit)
+        yield _is_within(_TYPES[kind], compare, limit), said
 
 
 def _is_of(wanted: Sequence[str]) -> Callable[[Any], bool]:
@@ -99,55 +137,3 @@ def _is_of(wanted: Sequence[str]) -> Callable[[Any], bool]:
 
 def _is_within(types: tuple[type, ...], compare: Callable[[Any, Any], object], limit: Any) -> Callable[[Any], bool]:
     return lambda value: type(value) not in types or bool(compare(value, limit))
-
-
-def _test(is_right: Callable[[Any], bool], said: str) -> _Check:
-    return lambda value: None if is_right(value) else ("", f"{value!r} {said}")
-
-
-def _all(checks: list[_Check]) -> _Check:
-    def check(value: Any) -> Problem | None:
-        for one in checks:
-            if (found := one(value)) is not None:
-                return found
-        return None
-
-    return checks[0] if len(checks) == 1 else check
-
-
-def _any_of(checks: list[_Check]) -> _Check:
-    def check(value: Any) -> Problem | None:
-        found = [one(value) for one in checks]
-        # What lies deepest is of the alternative that was meant.
-        return None if None in found else max(filter(None, found), key=lambda problem: len(problem[0]))
-
-    return check
-
-
-def _each(item: _Check) -> _Check:
-    def check(value: Any) -> Problem | None:
-        for i, one in enumerate(cast(list[Any], value) if isinstance(value, list) else ()):
-            found = item(one)
-            if found is not None:
-                return f"[{i}]{found[0]}", found[1]
-        return None
-
-    return check
-
-
-def _object(known: Mapping[str, _Check], required: Iterable[str], others: _Check, names: _Check) -> _Check:
-    def check(value: Any) -> Problem | None:
-        if not isinstance(value, dict):
-            return None
-        value = cast(dict[str, Any], value)
-        for key in required:
-            if key not in value:
-                return "", f"{key!r} is a required property"
-        for key, one in value.items():
-            found = names(key) or known.get(key, others)(one)
-            if found is not None:
-                at = f".{key}" if re.fullmatch("[a-zA-Z_][a-zA-Z0-9_]*", key) else f"[{key!r}]"
-                return f"{at}{found[0]}", found[1]
-        return None
-
-    return check
