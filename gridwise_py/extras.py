@@ -7,7 +7,7 @@ import importlib.util
 from typing import Any
 
 # Charts need more packages of the extra. Their modules say so themselves, since tables work without them.
-_PACKAGES = ("click", "rich", "jsonschema", "scipy")
+_PACKAGES = ("click", "rich", "scipy")
 
 
 _PACKAGES_OF_DASK = ("dask", "distributed")

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from .options import adapter_option, format_option
 from .output import showing_progress, table_console
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ..bench.calibrate.calibration import Calibration
 
 _FLOORS = {
     "empty_pass": ("a pass with one workgroup that does nothing", "GPU"),
@@ -55,61 +60,61 @@ def calibrate(adapter: str | None, refresh: bool, repeatability: bool, form: str
     with showing_progress() as progress, clock_held(device):
         found = run(device, refresh=refresh, progress=progress)
     if form == "json":
-        click.echo(json.dumps(found.to_dict(), indent=1))
+        click.echo(json.dumps(found.to_json(), indent=1))
         return
-    _show(found)
+    console = table_console(120)
+    _show(console, found)
     facts = context_of(device).capabilities.facts
     if facts:
-        _show_facts(facts)
+        _show_facts(console, facts)
 
 
-def _show_facts(facts: Mapping[str, Any]) -> None:
+def _print(console: Console, title: str, headings: Sequence[str], rows: Iterable[Sequence[str]], *texts: int) -> None:
+    """Print an empty line and a table, whose columns are figures but for `texts`."""
     from ..bench.report.text_table import TextTable
-    from ..display.table import Column
+    from ..display.table import table_of
 
-    table = TextTable([Column("what"), Column("", right=True)], "What the shapes of kernels depend on")
+    console.print()
+    console.print(table_of(title, headings, rows, texts=texts, kind=TextTable))
+
+
+def _show_facts(console: Console, facts: Mapping[str, Any]) -> None:
+    rows: list[tuple[str, str]] = []
     for name, words in _FACTS.items():
         value = facts.get(name)
-        measured = "" if value is None else _bytes(value) if name.endswith("_bytes") else f"{value:,}"
-        table.add_row(words, measured or "not measured")
-    console = table_console(120)
-    console.print()
-    console.print(table)
+        measured = "not measured" if value is None else _bytes(value) if name.endswith("_bytes") else f"{value:,}"
+        rows.append((words, measured))
+    _print(console, "What the shapes of kernels depend on", ["what", ""], rows, 0)
 
 
 def _learn(device: Any, adapter: str | None, form: str) -> None:
-    from dataclasses import asdict
-
     from ..bench.report.console import make_console
     from ..bench.report.text_table import TextTable
     from ..bench.sweep.repeatability import learn_repeatability
     from ..display.quantities import format_time, format_uncertainty
-    from ..display.table import Column
+    from ..display.table import table_of
     from .progress import BenchProgress
 
     with BenchProgress(make_console(stderr=True)) as progress:
         spreads, document = learn_repeatability(device, adapter, progress=progress)
     if form == "json":
-        click.echo(json.dumps([asdict(spread) for spread in spreads], indent=1))
+        click.echo(json.dumps([spread.to_json() for spread in spreads], indent=1))
         return
     title = f"{document.device.title}: how much processes differ that measure the same thing"
-    columns = [Column("mode"), Column("time"), Column("up to", right=True), Column("standard deviation", right=True)]
-    table = TextTable(columns, title)
-    for spread in spreads:
-        bound = "any" if spread.below_ns is None else format_time(spread.below_ns)
-        table.add_row(spread.mode, spread.series, bound, format_uncertainty(math.expm1(spread.log_std))[1:])
-    table_console(120).print(table)
+    rows = [
+        (one.mode, one.series, format_time(one.below_ns, "any"), format_uncertainty(math.expm1(one.log_std))[1:])
+        for one in spreads
+    ]
+    headings = ("mode", "time", "up to", "standard deviation")
+    table_console(120).print(table_of(title, headings, rows, texts=(0, 1), kind=TextTable))
 
 
-def _show(found: Any) -> None:
+def _show(console: Console, found: Calibration) -> None:
     from rich.markup import escape
 
     from ..bench.report.roofline import PEAKS
-    from ..bench.report.text_table import TextTable
     from ..display.quantities import format_number, format_time
-    from ..display.table import Column
 
-    console = table_console(120)
     check = found.tick_check
     console.print(f"[bold]{escape(found.device['adapter'])}[/bold] ({escape(found.device['driver'])})")
     step = "unknown" if found.tick_step_ns is None else f"{found.tick_step_ns:g} ns"
@@ -123,35 +128,30 @@ def _show(found: Any) -> None:
         ("Floors (part of every time; never subtracted)", _FLOORS, found.floors_ns),
         (f"Cost of synchronising (waits by {found.wait_method})", _SYNCHRONISING, found.synchronising_ns),
     ):
-        table = TextTable([Column("what"), Column("time", right=True), Column("clock")], title)
-        for name, (words, clock) in rows.items():
-            table.add_row(words, format_time(values.get(name), "not measured"), clock)
-        console.print()
-        console.print(table)
-    columns = [Column("array", right=True), Column("copy, GB/s", right=True), Column("triad, GB/s", right=True)]
-    table = TextTable(columns, "Ceilings")
+        cells = [(words, format_time(values.get(name), "not measured"), on) for name, (words, on) in rows.items()]
+        _print(console, title, ["what", "time", "clock"], cells, 0, 2)
     triads = {point["array_bytes"]: point["gbytes_per_s"] for point in found.triad}
-    for point in found.copy:
-        triad = triads.get(point["array_bytes"])
-        table.add_row(
-            _bytes(point["array_bytes"]),
-            format_number(point["gbytes_per_s"]),
-            "not measured" if triad is None else format_number(triad),
+    speeds = [
+        (
+            _bytes(size),
+            format_number(copy["gbytes_per_s"]),
+            format_number(triads[size]) if size in triads else "not measured",
         )
-    console.print()
-    console.print(table)
+        for copy in found.copy
+        for size in (copy["array_bytes"],)
+    ]
+    _print(console, "Ceilings", ["array", "copy, GB/s", "triad, GB/s"], speeds)
     console.print()
     cache = "no knee seen" if found.cache_bytes is None else f"at most about {_bytes(found.cache_bytes)}"
     console.print(f"last-level cache: {cache}")
     gflops = "not measured" if found.fma_gflops is None else f"{format_number(found.fma_gflops)} GFLOP/s"
     console.print(f"multiply-adds in f32 (two operations each): {gflops}")
     if found.peaks_gops:
-        table = TextTable([Column("other peaks"), Column("10^9 operations/s", right=True)])
-        for name, words in PEAKS.items():
-            gops = found.peaks_gops.get(name)
-            table.add_row(words, "the device has none" if gops is None else format_number(gops))
-        console.print()
-        console.print(table)
+        peaks = [
+            (words, format_number(found.peaks_gops[name]) if name in found.peaks_gops else "the device has none")
+            for name, words in PEAKS.items()
+        ]
+        _print(console, "", ["other peaks", "10^9 operations/s"], peaks, 0)
 
 
 def _bytes(count: float) -> str:

@@ -21,15 +21,17 @@ def plot(files: tuple[Path, ...], out: Path) -> None:
     The charts of `gridwise report`: for each primitive GB/s and time over n with 95 % intervals, its kernels against
     the whole, CPU wall against GPU span, cold against hot.
     """
-    from ..bench.report.plot import plot_results
+    from ..bench.report.picture import check_picture, write_picture
+    from ..bench.report.plot import results_picture
     from ..bench.results.reader import read_results
 
     check_output(out, "--out", files)
+    check_picture(out)
     documents: list[Any] = []
     with showing_progress(PATIENCE_S) as say:
         for file in files:
             say(f"reading {file.name}")
             documents.append(read_results(file))
         say(f"drawing {out.name}")
-        plot_results(documents, [file.name.removesuffix(".json") for file in files], out)
+        write_picture(results_picture(documents, [file.name.removesuffix(".json") for file in files]), out)
     note(f"wrote {out}")

@@ -55,10 +55,10 @@ def reproduce(
     printed and written.
     """
     from .. import request_device
-    from ..bench.report.picture import check_picture
+    from ..bench.report.picture import check_picture, write_picture
+    from ..bench.reproduce.experiments import EXPERIMENTS
     from ..bench.reproduce.lab import Lab
-    from ..bench.reproduce.picture import plot_claims
-    from ..bench.reproduce.run import EXPERIMENTS
+    from ..bench.reproduce.picture import claims_picture
     from ..bench.reproduce.run import reproduce as run
     from ..bench.reproduce.table import claims, outcomes
     from ..bench.results.writer import check_results_path
@@ -87,7 +87,7 @@ def reproduce(
     for line in outcomes(document, console.width):
         console.print(line)
     if plot_path is not None and any(each["measured"] for each in document["experiments"]):
-        plot_claims(document, plot_path)
+        write_picture(claims_picture(document), plot_path)
         note(f"wrote {plot_path}")
     if json_path is not None:
         write_document(json_path, document)

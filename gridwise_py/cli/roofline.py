@@ -28,7 +28,8 @@ def roofline(file: Path, calibration: Path | None, out: Path | None, form: str) 
     the likely cause of the gap to the measured time.
     """
     from ..bench.analysis.roofline import ceilings_of, points, read_calibration
-    from ..bench.report.roofline import plot_roofline, roofline_table
+    from ..bench.report.picture import write_picture
+    from ..bench.report.roofline import roofline_picture, roofline_table
     from ..bench.results.reader import read_results
     from ..errors import ArgumentError
 
@@ -46,5 +47,5 @@ def roofline(file: Path, calibration: Path | None, out: Path | None, form: str) 
         console = table_console(150)
         console.print(roofline_table(document, ceilings, found))
     if out is not None:
-        plot_roofline(document, ceilings, found, out)
+        write_picture(roofline_picture(document, ceilings, found), out)
         note(f"wrote {out}")

@@ -12,9 +12,9 @@ import io
 import itertools
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from .terminal import clean
 
@@ -187,14 +187,18 @@ class Table:
         return out.getvalue()
 
 
+_Kind = TypeVar("_Kind", bound=Table)
+
+
 def table_of(
     title: str,
     headings: Sequence[str],
-    rows: Iterable[Sequence[str]],
+    rows: Iterable[Sequence[str | Cell]],
     *,
     texts: Collection[int] = (0,),
     remarks: Sequence[str] = (),
-) -> Table:
+    kind: Callable[..., _Kind] = Table,
+) -> _Kind:
     """Return a table of texts.
 
     Parameters
@@ -206,8 +210,10 @@ def table_of(
     texts : collection of int, default (0,)
         Columns that are aligned to the left; the others are figures.
     remarks : sequence of str
+    kind : type of Table
+        Such as `TextTable`, which a terminal of any width can show.
     """
-    table = Table([Column(one, right=i not in texts) for i, one in enumerate(headings)], title, remarks=remarks)
+    table = kind([Column(one, right=i not in texts) for i, one in enumerate(headings)], title, remarks=remarks)
     for row in rows:
         table.add_row(*row)
     return table

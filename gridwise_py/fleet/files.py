@@ -16,8 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, TypeAlias, cast
 
 from ..bench.results.reader import LARGEST, SMALLEST, content_of, document_of, parse_json
-from ..bench.results.schema import check_fields, check_version, remembering_validator
-from ..bench.results.validator import Validator
+from ..bench.results.schema import check_fields, check_version
 from ..errors import ArgumentError, BadResultsFile
 from .members import failed_member, fleet_of, host_of, merged
 from .model import SCHEMA, Fleet
@@ -25,7 +24,7 @@ from .model import SCHEMA, Fleet
 _MIB = 1 << 20
 _MOST_RESULTS_BYTES = 32 * _MIB
 _MOST_FLEET_BYTES = 256 * _MIB
-#: Files that are read one after the other, by a validator that remembers what it saw; and from where on processes help.
+#: Files that are read one after the other; and from where on processes help.
 _CHUNK = 125
 _LEAST_CHUNKS = 2
 
@@ -88,26 +87,25 @@ def _parts(tasks: Sequence[_Task], processes: int) -> Iterator[_Part]:
 
 
 def _chunk_read(tasks: Sequence[_Task]) -> list[_Part]:
-    validator = remembering_validator()
-    return [_part(*task, validator) for task in tasks]
+    return [_part(*task) for task in tasks]
 
 
-def _part(path: Path, name: str, folder: Path | None, validator: Validator) -> _Part:
+def _part(path: Path, name: str, folder: Path | None) -> _Part:
     try:
         content = _content(path)
         data = _quickly_parsed(content, path.name)
         if not is_fleet(data):
-            return _member(data, content, path, name, folder, validator), None
+            return _member(data, content, path, name, folder), None
     except BadResultsFile as error:
         return Fleet(members=(failed_member(name, host_of(name), str(error)),)), str(error)
     return _moved(parse_fleet(data, path.name), path.parent, folder), None
 
 
-def _member(data: Any, content: bytes, path: Path, name: str, folder: Path | None, validator: Validator) -> Fleet:
+def _member(data: Any, content: bytes, path: Path, name: str, folder: Path | None) -> Fleet:
     if len(content) > _MOST_RESULTS_BYTES:
         most = f"{_MOST_RESULTS_BYTES:,}"
         raise BadResultsFile(f"{path.name}: has {len(content):,} bytes, but the file of a device has at most {most}")
-    results = document_of(data, path.name, validator)
+    results = document_of(data, path.name)
     return fleet_of(
         results, identifier=name, host=host_of(name), file=_below(path, folder),
         sha256=hashlib.sha256(content).hexdigest(),
@@ -193,7 +191,7 @@ def parse_fleet(data: Any, name: str) -> Fleet:
     if not is_fleet(data):
         raise bad("$.schema", f"this is no fleet of gridwise fleet, whose 'schema' is {SCHEMA!r}")
     check_version(data, Fleet, name)
-    check_fields(data, Fleet, name, remembering_validator(Fleet))  # its members are much alike
+    check_fields(data, Fleet, name)
     fleet = Fleet.from_json(cast(Mapping[str, Any], data))
     for i, member in enumerate(fleet.members):
         places = [each.case for each in member.measured]

@@ -30,7 +30,7 @@ from ..runtime.observer import Recordable
 from ..runtime.run import record_marked
 from ..timing.chrome_trace import ChromeTrace, GpuSlice
 from ..timing.queries import TimingSession
-from .nodes import GpuWork, Node
+from .nodes import Node
 from .report import KeyAverages, averages
 
 #: Readings of both clocks: at least so many, and more while other work on the machine disturbs them.
@@ -185,7 +185,7 @@ class Profile:
             writes = session.span(label)
             session.mark(encoder)
             source = (session, 0)
-        self._attach(GpuWork(label, "pass", args, source))
+        self._attach(Node(label, "pass", args=args, shapes=_shapes_of(workgroups), source=source))
         return writes
 
     @contextlib.contextmanager
@@ -216,8 +216,7 @@ class Profile:
             Whether each shape has its row.
         """
         self._collect()
-        records = [record for root in self._all_roots() for record in root.records()]
-        return averages(records, self.device, group_by_input_shape, self.warnings)
+        return averages(self._all_roots(), self.device, group_by_input_shape, self.warnings)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -256,7 +255,7 @@ class Profile:
         )
         pieces: list[tuple[GpuSlice, float]] = []
         for root in self._all_roots():
-            if not root.children and not root.gpu:
+            if not root.children:
                 continue
             lane = trace.lane("host", root.name)
             for node in root.children:
@@ -281,7 +280,7 @@ class Profile:
         if self._begin_ns is not None:
             end_ns = self._end_ns if self._end_ns is not None else time.perf_counter_ns()
             state = f"{'open' if self._is_open else 'closed'}, {format_time(end_ns - self._begin_ns)}"
-        count = sum(len(root.children) for root in self._all_roots())
+        count = sum(child.begin_ns is not None for root in self._all_roots() for child in root.children)
         entries = f"{count} {'entry' if count == 1 else 'entries'}"
         elsewhere = "".join(f"; {text}" for text in self._elsewhere)
         return f"Profile({clean(self._context.capabilities.adapter)}, {state}, {entries}{elsewhere})"
@@ -311,8 +310,8 @@ class Profile:
 
     def past_step(self, name: str, begin_ns: int, end_ns: int) -> None:
         """Add a step of the host that has already happened."""
-        if end_ns > begin_ns and self._records:
-            self._stack()[-1].children.append(Node(name, "host", begin_ns, end_ns))
+        if end_ns > begin_ns:
+            self._attach(Node(name, "host", begin_ns, end_ns))
 
     @contextlib.contextmanager
     def copies(
@@ -334,7 +333,7 @@ class Profile:
             taken.pop()
         if source is not None:
             source[1].record(encoder)
-        self._attach(GpuWork(name, kind, {"bytes": moved_bytes}, source))
+        self._attach(Node(name, kind, args={"bytes": moved_bytes}, source=source))
 
     def kernels(
         self,
@@ -355,7 +354,8 @@ class Profile:
                 "workgroups": list(kernel.workgroups), "trials": trials, "primitive": plan.primitive,
                 "bytes": plan.work.moved_bytes, "bound_bytes": bound,
             }  # fmt: skip
-            self._attach(GpuWork(kernel.label, "kernel", args, None if session is None else (session, first + i)))
+            source = None if session is None else (session, first + i)
+            self._attach(Node(kernel.label, "kernel", args=args, shapes=_shapes_of(kernel.workgroups), source=source))
 
     def record_primitive(
         self, name: str, call: Recordable, encoder: wgpu.GPUCommandEncoder, trials: int, timing: TimingSession | None
@@ -427,15 +427,19 @@ class Profile:
         """Whether work on an encoder is a part of `commands` already; None stands for an encoder of the work's own."""
         return any(taken is encoder for taken in self._taken())
 
-    def _attach(self, work: GpuWork) -> None:
+    def _attach(self, node: Node) -> None:
         if self._records:
-            self._stack()[-1].gpu.append(work)
+            self._stack()[-1].children.append(node)
 
     def _collect(self) -> None:
         if self._begin_ns is None:
             raise ArgumentError("nothing was profiled yet; use it as `with gw.profile(device) as prof:`")
         if self._context.has_timestamps:
             self._context.timing_helper.collect()
+
+
+def _shapes_of(workgroups: Sequence[int] | None) -> str | None:
+    return None if workgroups is None else " × ".join(map(str, workgroups)) + " workgroups"
 
 
 def profile(device: wgpu.GPUDevice | None = None) -> Profile:

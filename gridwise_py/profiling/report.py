@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import NamedTuple, overload
 
 import wgpu
 
@@ -16,43 +16,7 @@ from ..display.terminal import clean, clean_lines
 from ..errors import ArgumentError
 from ..runtime.context import context_of
 from ..types.options import one_of
-
-
-@dataclass(frozen=True)
-class Record:
-    """One entry of a profile; `gpu_ns` is set for what ran on the GPU only, `cpu_ns` for all else."""
-
-    name: str
-    kind: str
-    cpu_ns: int | None
-    gpu_ns: float | None
-    shapes: Any = None
-    allocated_bytes: int = 0
-    children: tuple[Record, ...] = ()
-
-    @property
-    def on_gpu(self) -> bool:
-        """Whether it is GPU work, without a part on the host."""
-        return self.cpu_ns is None
-
-    def gpu_total_ns(self) -> float | None:
-        """GPU time of it and all in it; None where some of it is not known."""
-        if self.on_gpu:
-            return self.gpu_ns
-        return _total(child.gpu_total_ns() for child in self.children)
-
-    def allocated_total_bytes(self) -> int:
-        """Bytes allocated in it and all in it."""
-        return self.allocated_bytes + sum(child.allocated_total_bytes() for child in self.children)
-
-
-def _total(values: Any) -> float | None:
-    total = 0.0
-    for value in values:
-        if value is None:
-            return None
-        total += value
-    return total
+from .nodes import Node
 
 
 @dataclass(frozen=True)
@@ -259,53 +223,67 @@ def _column_widths(cells: Sequence[dict[str, str]], width: int) -> dict[str, int
 _MOST_SHAPES = 3
 
 
-class _Sum:
-    """Collects the entries of one name."""
+class _Visit(NamedTuple):
+    """A node with the times of it and all in it; `counts` is false inside of a node of its name."""
 
-    def __init__(self, name: str, kind: str, on_gpu: bool):
-        self.name, self.kind, self.on_gpu = name, kind, on_gpu
-        self.calls = 0
-        self.self_cpu, self.cpu = 0.0, 0.0
-        self.self_gpu: list[float | None] = []
-        self.gpu: list[float | None] = []
-        self.shapes: list[str] = []
-        self.allocated = 0
+    node: Node
+    cpu_ns: int
+    self_cpu_ns: float
+    gpu_ns: float | None
+    allocated_bytes: int
+    counts: bool
 
-    def row(self) -> KeyAverage:
-        shapes = tuple(self.shapes[:_MOST_SHAPES]) + (("…",) if len(self.shapes) > _MOST_SHAPES else ())
-        return KeyAverage(
-            self.name, self.kind, self.calls,
-            None if self.on_gpu else self.self_cpu, None if self.on_gpu else self.cpu,
-            _total(self.self_gpu), _total(self.gpu), shapes, self.allocated,
-        )  # fmt: skip
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    """Return the sum; None where a part is not known."""
+    known = list(values)
+    return None if None in known else float(sum(value for value in known if value is not None))
+
+
+def _summarize(visits: Sequence[_Visit]) -> KeyAverage:
+    """Return the row of all entries of one name."""
+    first, outer = visits[0].node, [visit for visit in visits if visit.counts]
+    on_gpu = first.begin_ns is None
+    shapes = list(dict.fromkeys(visit.node.shapes for visit in visits if visit.node.shapes is not None))
+    return KeyAverage(
+        first.name,
+        first.kind,
+        len(visits),
+        None if on_gpu else sum(visit.self_cpu_ns for visit in visits),
+        None if on_gpu else float(sum(visit.cpu_ns for visit in outer)),
+        _sum(visit.gpu_ns for visit in visits) if on_gpu else 0.0,
+        _sum(visit.gpu_ns for visit in outer),
+        (*shapes[:_MOST_SHAPES], *["…"] * (len(shapes) > _MOST_SHAPES)),
+        sum(visit.allocated_bytes for visit in outer),
+    )
 
 
 def averages(
-    roots: Sequence[Record], device: wgpu.GPUDevice, by_shape: bool, warnings: Sequence[str] = ()
+    roots: Sequence[Node], device: wgpu.GPUDevice, by_shape: bool, warnings: Sequence[str] = ()
 ) -> KeyAverages:
-    """Sum up a profile by name."""
-    sums: dict[tuple[str, ...], _Sum] = {}
+    """Sum up what is in the roots of a profile, by name."""
+    by_name: dict[tuple[object, ...], list[_Visit]] = {}
 
-    def add(record: Record, above: frozenset[tuple[str, ...]]) -> None:
-        key = (record.name, record.kind, *([str(record.shapes)] if by_shape else []))
-        entry = sums.setdefault(key, _Sum(record.name, record.kind, record.on_gpu))
-        entry.calls += 1
-        shapes = None if record.shapes is None else str(record.shapes)
-        if shapes is not None and shapes not in entry.shapes:
-            entry.shapes.append(shapes)
-        if record.cpu_ns is None:
-            entry.self_gpu.append(record.gpu_ns)
-        else:
-            entry.self_cpu += record.cpu_ns - sum(child.cpu_ns or 0 for child in record.children)
-        if key not in above:  # a region inside of one of its own name is in the total already
-            entry.gpu.append(record.gpu_total_ns())
-            entry.cpu += record.cpu_ns or 0
-            entry.allocated += record.allocated_total_bytes()
-        for child in record.children:
-            add(child, above | {key})
+    def add(node: Node, above: frozenset[tuple[object, ...]]) -> _Visit:
+        key = (node.name, node.kind, node.shapes if by_shape else None)
+        visits = by_name.setdefault(key, [])
+        cpu_ns = node.cpu_ns or 0
+        inner = [add(child, above | {key}) for child in node.children]
+        visit = _Visit(
+            node,
+            cpu_ns,
+            cpu_ns - sum(one.cpu_ns for one in inner),
+            node.gpu_ns() if node.begin_ns is None else _sum(one.gpu_ns for one in inner),
+            node.allocated_bytes + sum(one.allocated_bytes for one in inner),
+            key not in above,
+        )
+        visits.append(visit)
+        return visit
 
     for root in roots:
-        add(root, frozenset())
+        for child in root.children:
+            add(child, frozenset())
     capabilities = context_of(device).capabilities
     software = ", software on the CPU" if capabilities.is_cpu else ""
-    return KeyAverages([entry.row() for entry in sums.values()], f"{capabilities.adapter}{software}", warnings)
+    rows = [_summarize(visits) for visits in by_name.values()]
+    return KeyAverages(rows, f"{capabilities.adapter}{software}", warnings)

@@ -19,9 +19,9 @@ from gridwise_py.bench.calibrate.calibration import (
     note_canary,
     unit_warnings,
 )
-from gridwise_py.bench.calibrate.kernels import bind_own
 from gridwise_py.bench.calibrate.probes import TickCheck, cache_knee_bytes
 from gridwise_py.cli import main
+from gridwise_py.internals import bind_own
 from gridwise_py.runtime.context import DeviceContext, context_of
 from gridwise_py.runtime.device import device_key
 from helpers.bare import device_with
@@ -107,7 +107,7 @@ def test_a_calibration(timed):
     needed = probes.PEAK_FEATURES.items()
     assert set(found.peaks_gops) == {name for name, feature in needed if feature is None or feature in timed.features}
     assert all(gops > 0 for gops in found.peaks_gops.values())
-    assert Calibration.from_dict(json.loads(json.dumps(found.to_dict(), allow_nan=False))) == found
+    assert Calibration.from_json(json.loads(json.dumps(found.to_json(), allow_nan=False))) == found
     assert calibration_of(timed) is found
     assert calibrate(timed) is found, "once per device and process"
 
@@ -450,4 +450,4 @@ def test_the_command_shows_all_of_it(timed, fast, monkeypatch):
     document = json.loads(done.stdout)
     assert document["tick_check"]["ok"] is True
     assert math.isclose(document["tick_check"]["ratio"], 60 / 61)
-    assert set(document) == {*Calibration.__dataclass_fields__}
+    assert document == calibration_of(timed).to_json()

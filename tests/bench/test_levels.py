@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 import gridwise_py as gw
 from gridwise_py.bench.calibrate import repeatability
-from gridwise_py.bench.calibrate.repeatability import LearntSpread, spread_for, time_class_ns
+from gridwise_py.bench.calibrate.repeatability import Spread, spread_for, time_class_ns
 from gridwise_py.bench.results.precision import TARGET, half_interval, levels_of, precision_line
 from gridwise_py.bench.sampling import machine_load
 from gridwise_py.bench.stats.levels import (
@@ -258,7 +258,7 @@ def test_time_is_spent_where_the_spread_is():
 
 
 def _spread(below_ns, log_std, mode="latency", name="gpu_span"):
-    return LearntSpread(mode, name, below_ns, log_std, 5.0)
+    return Spread(mode=mode, series=name, below_ns=below_ns, log_std=log_std, degrees=5.0)
 
 
 def test_the_spread_of_a_time_is_that_of_its_class():

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.needs("module:altair", "module:vl_convert")
 
 
 def plot_results(documents, names, out):
-    plot.plot_results([loaded(one) for one in documents], names, out)
+    write_picture(plot.results_picture([loaded(one) for one in documents], names), out)
 
 
 def results_picture(documents, names):
@@ -327,7 +327,7 @@ def test_the_command(tmp_path, monkeypatch):
         assert result.exit_code == 0, result.output
         assert result.stderr.splitlines() == [*steps, f"wrote {out}"]
         assert out.read_bytes().startswith(b"\x89PNG")
-        monkeypatch.setattr("gridwise_py.bench.report.plot.write_picture", lambda spec, path: None)  # once is enough
+        monkeypatch.setattr("gridwise_py.bench.report.picture.write_picture", lambda spec, path: None)  # once is enough
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     result = CliRunner().invoke(main, ["plot", str(tmp_path / "run.json"), "-o", str(tmp_path / "a.png")])
     assert result.exit_code == 2

@@ -21,7 +21,7 @@ from gridwise_py.bench.cases.mode import Mode
 from gridwise_py.bench.report.charts import verdict_chart
 from gridwise_py.bench.report.comparison import row_cells
 from gridwise_py.bench.report.page import _DARK_COLOURS, read_sources, report_html
-from gridwise_py.bench.report.samples import thinned
+from gridwise_py.bench.report.samples import thin
 from gridwise_py.bench.report.vega import COLOURS, KERNEL_COLOURS, vegalite_version
 from gridwise_py.bench.results.model import CalibrationData
 from gridwise_py.bench.stats.verdict import VerdictKind
@@ -407,12 +407,12 @@ def test_thinning_keeps_what_lies_far_off():
     rng = np.random.default_rng(3)
     for count, most in ((0, 10), (10, 10), (11, 10), (5_000, 60), (100_000, 1_000)):
         values = rng.normal(100.0, 1.0, count).tolist()
-        kept = thinned(values, most)
+        kept = thin(values, most)
         assert len(kept) <= max(most, 2) or count <= most
         assert kept == sorted(set(kept))
         if count:
             assert {0, count - 1, int(np.argmin(values)), int(np.argmax(values))} <= set(kept)
-    assert thinned([1.0, 2.0, 3.0], 3) == [0, 1, 2]
+    assert thin([1.0, 2.0, 3.0], 3) == [0, 1, 2]
 
 
 def test_many_samples_are_thinned_and_it_says_how_many():

@@ -14,9 +14,9 @@ from click.testing import CliRunner
 
 import gridwise_py as gw
 from gridwise_py.bench.reproduce import timers
-from gridwise_py.bench.reproduce.experiments import quantised
+from gridwise_py.bench.reproduce.experiments import EXPERIMENTS, quantised
 from gridwise_py.bench.reproduce.lab import Lab
-from gridwise_py.bench.reproduce.model import EXPERIMENTS, Experiment, Facts, Outcome, Reading, Verdict, apart
+from gridwise_py.bench.reproduce.model import Experiment, Outcome, Reading, Verdict, apart
 from gridwise_py.bench.reproduce.run import reproduce
 from gridwise_py.bench.reproduce.timers import TIMERS, TimedJob
 from gridwise_py.cli import main
@@ -100,11 +100,12 @@ def test_verdicts_on_invented_readings():
 
 
 def test_what_a_device_lacks_comes_before_any_measurement():
-    on_cpu, silent = Facts(is_cpu=True, has_timestamps=True), Facts(is_cpu=False, has_timestamps=False)
     for each in EXPERIMENTS.values():
-        assert each.obstacle(Facts(is_cpu=False, has_timestamps=True)) is None
-        assert (each.obstacle(on_cpu) is not None) == (each.name in ("idle-clock", "zeros"))
-        assert (each.obstacle(silent) is not None) == (each.name not in ("first-call", "trials"))
+        assert each.obstacle(is_cpu=False, has_timestamps=True) is None
+        assert (each.obstacle(is_cpu=True, has_timestamps=True) is not None) == (each.name in ("idle-clock", "zeros"))
+        assert (each.obstacle(is_cpu=False, has_timestamps=False) is not None) == (
+            each.name not in ("first-call", "trials")
+        )
         assert len(each.claim) > 20, each.name
         assert len(each.source) > 20, each.name
 

@@ -10,7 +10,8 @@ from click.testing import CliRunner
 import gridwise_py as gw
 from gridwise_py.bench.analysis.roofline import ceilings_of, points, read_calibration
 from gridwise_py.bench.cases.mode import Mode
-from gridwise_py.bench.report.roofline import ceilings_text, plot_roofline, roofline_picture
+from gridwise_py.bench.report.picture import write_picture
+from gridwise_py.bench.report.roofline import ceilings_text, roofline_picture
 from gridwise_py.bench.results.model import CalibrationData, Speed
 from gridwise_py.bench.results.reader import parse
 from gridwise_py.bench.results.rounds import pooled
@@ -226,13 +227,13 @@ def test_the_picture(tmp_path):
     # Up to the ridge the memory is the roof, beyond it the arithmetic.
     assert [row["gflops"] for row in line] == [pytest.approx(min(row["flop_per_byte"] * 1000, 20_000)) for row in line]
     assert line[1]["flop_per_byte"] == ceilings.ridge
-    plot_roofline(doc, ceilings, found, tmp_path / "a.svg")
+    write_picture(chart, tmp_path / "a.svg")
     text = (tmp_path / "a.svg").read_text(encoding="utf-8")
     for word in ("scan add u32 hot", "reduce add u32 hot", "operations per byte", "the measured ceilings, copy"):
         assert word in text
     none = [point for point in points(doc, ceilings) if point.intensity == 0]
     with pytest.raises(gw.ArgumentError, match="nothing to draw"):
-        plot_roofline(doc, ceilings, none, tmp_path / "a.svg")
+        roofline_picture(doc, ceilings, none)
 
 
 @pytest.mark.needs("the repository")

@@ -105,7 +105,8 @@ def _calibrate():
         LONG_KEY, 1.0, 32.0, TickCheck(5.9e7, 6e7), {"empty_pass": 4321.0}, {"submit": 12345.0}, "device_poll",
         ({"array_bytes": 1 << 20, "moved_bytes": 1 << 21, "gbytes_per_s": 0.312},), (), None, 41.6,
     )  # fmt: skip
-    return lambda: importlib.import_module("gridwise_py.cli.calibrate")._show(found), ["4.32", "µs", "0.312", "41.6"]
+    command = importlib.import_module("gridwise_py.cli.calibrate")
+    return lambda: command._show(command.table_console(120), found), ["4.32", "µs", "0.312", "41.6"]
 
 
 def _tune():

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import gridwise_py as gw
-from gridwise_py.bench.calibrate.kernels import own_plan
 from gridwise_py.bench.calibrate.probes import Triad
+from gridwise_py.internals import own_plan
 from gridwise_py.planning.lookback_state import STATES
 from gridwise_py.planning.plan import Shader
 from gridwise_py.primitives import REGISTRY

@@ -58,7 +58,7 @@ extras = ["altair", "click", "jsonschema", "matplotlib", "pandas", "polars", "py
 sys.modules.update(dict.fromkeys(extras))
 """
 SAID = (
-    r"needs the extra 'bench', of which click, rich, jsonschema, scipy are not installed: "
+    r"needs the extra 'bench', of which click, rich, scipy are not installed: "
     r"pip install 'gridwise-py\[bench\]'"
 )
 

@@ -14,7 +14,7 @@ from ...errors import ArgumentError
 from ...internals import REGISTRY
 from ...settings import ShaderChecks
 from ..calibrate.canary import clock_log_ratio
-from ..calibrate.repeatability import LearntSpread, spread_for
+from ..calibrate.repeatability import Spread, spread_for
 from ..cases.mode import Mode
 from ..results.columns import QUANTITIES
 from ..results.model import CaseKey, Device, Result, Results
@@ -274,7 +274,7 @@ def compare(
     across: bool = False,
     gate_walls: bool = False,
     same_file: bool = False,
-    spreads: Sequence[LearntSpread] = (),
+    spreads: Sequence[Spread] = (),
 ) -> Comparison:
     """Compare two results files of the same device, or rank two devices.
 
@@ -294,7 +294,7 @@ def compare(
         Whether the gate applies to CPU walls, too. They depend on the process and on all other work of the machine.
     same_file : bool
         Whether both are read from files with the same content (the same sha256): then every row is `same`.
-    spreads : sequence of LearntSpread
+    spreads : sequence of Spread
         How much processes differ on this device, if the files do not say it.
 
     Returns
@@ -560,9 +560,9 @@ def _rows(
     gate: float,
     gate_walls: bool,
     same_file: bool,
-    spreads: Sequence[LearntSpread],
+    spreads: Sequence[Spread],
 ) -> tuple[tuple[Row, ...], tuple[str, ...], tuple[str, ...], bool]:
-    spreads = _spreads(new) or _spreads(old) or spreads
+    spreads = new.device.repeatability or old.device.repeatability or spreads
     # In the order that was asked for; an incomplete file has the order of measurement.
     before, after = by_case(old.in_order()), by_case(new.in_order())
     notes = [
@@ -679,15 +679,8 @@ def _is_one_kernel(result: Result) -> bool:
     return result.kernels[0].positive_ns == result.positive_ns("gpu_span")
 
 
-def _spreads(document: Results) -> tuple[LearntSpread, ...]:
-    return tuple(
-        LearntSpread(one.mode, one.series, one.below_ns, one.log_std, one.degrees)
-        for one in document.device.repeatability
-    )
-
-
 def _repeatability(
-    spreads: Sequence[LearntSpread], mode: Mode, part: _Part, blocks: Sequence[Sequence[float]]
+    spreads: Sequence[Spread], mode: Mode, part: _Part, blocks: Sequence[Sequence[float]]
 ) -> Repeatability | None:
     times_ns = [float(np.median(block)) for block in blocks]
     if not times_ns:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ...display.quantities import format_time
@@ -46,6 +46,15 @@ class Remark(NamedTuple):
     kind: str
     text: str
     cases: tuple[str, ...] = ()
+
+
+def group_alike(found: Iterable[Remark]) -> list[list[Remark]]:
+    """Return remarks in groups that differ only in figures; failures are by themselves."""
+    groups: dict[tuple[str, str], list[Remark]] = {}
+    for remark in found:
+        alike = remark.text if remark.kind == "error" else re.sub(r"\d[\d.,]*", "#", remark.text)
+        groups.setdefault((remark.kind, alike), []).append(remark)
+    return list(groups.values())
 
 
 def listed(names: Sequence[str]) -> str:

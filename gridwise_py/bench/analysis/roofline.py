@@ -22,7 +22,7 @@ from ..cases.mode import Mode
 from ..results.model import CalibrationData, Result, Results, Work
 from ..results.reader import content_of, parse_json
 from ..results.rounds import pooled
-from ..results.schema import check_calibration
+from ..results.schema import check_fields
 
 _AT_THE_ROOF = 1.10
 _FASTER = 0.95
@@ -140,7 +140,7 @@ def read_calibration(path: str | Path) -> CalibrationData:
         raise BadResultsFile(
             f"{path.name} is not a calibration; make one with: gridwise calibrate --format json > {path.name}"
         )
-    check_calibration(content, path.name)
+    check_fields(content, CalibrationData, path.name)
     return CalibrationData.from_json(content)
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, TypedDict
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, TypeAlias, TypedDict, TypeVar, cast
 
 import numpy as np
 import wgpu
@@ -16,9 +16,13 @@ import wgpu
 from ...errors import TimingUnavailable
 from ...internals import context_of, device_key, keep_facts, wait_method
 from ...storage import cache
+from ...storage.checks import find_problem
+from ...storage.records import Record, may_lack
+from ...storage.schemas import Limits
+from ..stats.series import Difference, Positive
 from . import probes
 from .canary import CLOCK_TOLERANCE
-from .probes import TickCheck
+from .probes import Known, TickCheck
 from .residency import measure_facts
 
 _FORMAT = 2  # of the file; others are ignored
@@ -29,9 +33,13 @@ _MEMORY_ARRAY_BYTES = 1 << 28  # several times the largest cache
 _MAX_RUN_SIZES = 12
 _BUSY_S = 0.3
 
+_T = TypeVar("_T")
+_Times: TypeAlias = Mapping[str, Difference | None]
+_Speed = Annotated[Mapping[str, Known], Limits(needs=("array_bytes", "moved_bytes", "gbytes_per_s"))]
+
 
 @dataclass(frozen=True)
-class Calibration:
+class Calibration(Record):
     """The results of a calibration.
 
     Attributes
@@ -58,17 +66,17 @@ class Calibration:
     """
 
     device: Mapping[str, str]
-    tick_period_ns: float
-    tick_step_ns: float | None
+    tick_period_ns: Known
+    tick_step_ns: Known | None
     tick_check: TickCheck
-    floors_ns: Mapping[str, float | None] = field(default_factory=dict[str, float | None])
-    synchronising_ns: Mapping[str, float | None] = field(default_factory=dict[str, float | None])
+    floors_ns: _Times = field(default_factory=dict[str, float | None])
+    synchronising_ns: _Times = field(default_factory=dict[str, float | None])
     wait_method: str = ""
-    copy: tuple[Mapping[str, float], ...] = ()
-    triad: tuple[Mapping[str, float], ...] = ()
-    cache_bytes: int | None = None
-    fma_gflops: float | None = None
-    peaks_gops: Mapping[str, float] = field(default_factory=dict[str, float])
+    copy: tuple[_Speed, ...] = ()
+    triad: tuple[_Speed, ...] = ()
+    cache_bytes: Positive | None = None
+    fma_gflops: Known | None = None
+    peaks_gops: Mapping[str, Known] = field(default_factory=dict[str, float])
 
     @property
     def copy_gbytes_per_s(self) -> float | None:
@@ -86,44 +94,19 @@ class Calibration:
                 speeds.append(near["gbytes_per_s"])
         return max(speeds, default=None)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the calibration as JSON data."""
-        check = {**asdict(self.tick_check), "ratio": self.tick_check.ratio, "ok": self.tick_check.ok}
-        return {**asdict(self), "tick_check": check}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Calibration:
-        """Read the output of `to_dict`; other data raises ValueError, TypeError, KeyError or OverflowError."""
-        values = {name: data[name] for name in cls.__dataclass_fields__ if name != "peaks_gops"}
-        # Calibrations from before there were peaks by type are as good as ever.
-        values["peaks_gops"] = _peaks(data.get("peaks_gops", {}))
-        values["tick_check"] = _tick_check(data["tick_check"])
-        for name in ("copy", "triad"):
-            values[name] = tuple(data[name])
-            for point in values[name]:
-                for key in ("array_bytes", "moved_bytes", "gbytes_per_s"):
-                    cache.positive(point[key])
-        for name in ("floors_ns", "synchronising_ns"):
-            if any(not math.isfinite(ns) for ns in data[name].values() if ns is not None):
-                raise ValueError(f"{name} has an invalid time")
-        for name in ("tick_step_ns", "fma_gflops", "cache_bytes"):
-            if data[name] is not None:
-                cache.positive(data[name])
-        cache.positive(data["tick_period_ns"])
-        if not isinstance(data["cache_bytes"], int | None) or not isinstance(data["wait_method"], str):
-            raise ValueError("cache_bytes must be an integer, and wait_method a text")
-        return cls(**values)
-
 
 # ---- the file
 
 
-def _tick_check(data: Mapping[str, Any]) -> TickCheck:
-    return TickCheck(cache.positive(data["span_ns"]), cache.positive(data["wall_ns"]))
+@dataclass(frozen=True, kw_only=True)
+class _Kept(Record):
+    """What is kept of a device on disk."""
 
-
-def _peaks(data: Mapping[str, Any]) -> dict[str, float]:
-    return {str(name): cache.positive(speed) for name, speed in data.items()}
+    canary_ns: Known | None = may_lack()
+    fma_gflops: Known | None = may_lack()
+    peaks_gops: Mapping[str, Known] | None = may_lack()
+    tick_check: TickCheck | None = may_lack()
+    calibration: Calibration | None = may_lack()
 
 
 class _Known(TypedDict, total=False):
@@ -139,22 +122,16 @@ class _Known(TypedDict, total=False):
 def _load(key: Mapping[str, str]) -> _Known:
     """Return the stored calibration of a device; empty if the file is missing, broken, or for another key."""
     data = cache.load("calibration", key, _FORMAT)
-    kept: _Known = {}
-    try:
-        if data is not None:
-            if data.get("canary_ns") is not None:
-                kept["canary_ns"] = cache.positive(data["canary_ns"])
-            if data.get("fma_gflops") is not None:
-                kept["fma_gflops"] = cache.positive(data["fma_gflops"])
-            if data.get("peaks_gops") is not None:
-                kept["peaks_gops"] = _peaks(data["peaks_gops"])
-            if data.get("tick_check") is not None:
-                kept["tick_check"] = _tick_check(data["tick_check"])
-            if data.get("calibration") is not None:
-                kept["calibration"] = Calibration.from_dict(data["calibration"])
-    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError):
+    if data is None:
         return {}
-    return kept
+    if isinstance(data.get("calibration"), dict):
+        # Calibrations from before there were peaks by type are as good as ever.
+        data["calibration"].setdefault("peaks_gops", {})
+    if find_problem(data, _Kept) is not None:
+        return {}
+    kept = _Kept.from_json(data)
+    found = {name: getattr(kept, name) for name in _Known.__annotations__}
+    return cast(_Known, {name: value for name, value in found.items() if value is not None})
 
 
 def _save(key: Mapping[str, str], kept: _Known) -> None:
@@ -162,15 +139,10 @@ def _save(key: Mapping[str, str], kept: _Known) -> None:
 
     A failed check of the tick is not stored, so another process tries again: the machine may have been busy.
     """
-    calibration, check = kept.get("calibration"), kept.get("tick_check")
-    content = {
-        "canary_ns": kept.get("canary_ns"),
-        "fma_gflops": kept.get("fma_gflops"),
-        "peaks_gops": kept.get("peaks_gops"),
-        "tick_check": asdict(check) if check is not None and check.ok else None,
-        "calibration": None if calibration is None else calibration.to_dict(),
-    }
-    cache.save("calibration", key, _FORMAT, content)
+    stored = _Kept(**kept)
+    if stored.tick_check is not None and not stored.tick_check.ok:
+        stored = replace(stored, tick_check=None)
+    cache.save("calibration", key, _FORMAT, stored.to_json())
 
 
 def _known(device: wgpu.GPUDevice) -> _Known:
@@ -279,20 +251,18 @@ def calibrate(
     if max_array_bytes is None:
         max_array_bytes = _MAX_ARRAY_BYTES_CPU if context_of(device).capabilities.is_cpu else _MAX_ARRAY_BYTES
     sizes = probes.powers_of_two(min(max_array_bytes, _largest_array_bytes(device)))
-    progress("warm-up")
-    probes.keep_busy(device, _BUSY_S)
-    progress("unit of the tick")
-    known["tick_check"] = check = probes.check_tick(device)
-    progress("floors")
-    floors = probes.floors_ns(device)
-    progress("synchronising")
-    synchronising = probes.synchronising_ns(device)
-    progress("copy and triad")
-    speeds = probes.ceilings(device, sizes)
-    progress("multiply-adds")
-    known["fma_gflops"] = gflops = probes.fma_gflops(device)
-    progress("peaks by type")
-    known["peaks_gops"] = {**known.get("peaks_gops", {}), **probes.peaks_gops(device)}
+
+    def take(step: str, probe: Callable[..., _T], *words: Any) -> _T:
+        progress(step)
+        return probe(device, *words)
+
+    take("warm-up", probes.keep_busy, _BUSY_S)
+    known["tick_check"] = check = take("unit of the tick", probes.check_tick)
+    floors = take("floors", probes.floors_ns)
+    synchronising = take("synchronising", probes.synchronising_ns)
+    speeds = take("copy and triad", probes.ceilings, sizes)
+    known["fma_gflops"] = gflops = take("multiply-adds", probes.fma_gflops)
+    known["peaks_gops"] = {**known.get("peaks_gops", {}), **take("peaks by type", probes.peaks_gops)}
     known["calibration"] = made = _made(device, check, floors, synchronising, speeds, gflops)
     _save(device_key(device), known)
     learn_facts(device, progress)

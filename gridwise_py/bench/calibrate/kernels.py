@@ -6,8 +6,6 @@ import wgpu
 
 from ...internals import BoundPlan, BufferRange, bind_own, context_of, own_plan
 
-__all__ = ["bind_canary", "bind_flush", "bind_own", "own_plan"]
-
 _FLUSH_WORKGROUPS = 4096
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import wgpu
 from numpy.typing import NDArray
 
-from ... import Array, Copy, asarray
+from ... import Array, Copy, TimingSession, asarray
 from ...internals import (
     BoundPlan,
     Elementwise,
@@ -22,8 +22,12 @@ from ...internals import (
     elementwise_arguments,
     wait_idle,
 )
+from ...storage.records import Record
+from ...storage.schemas import Limits
 from .classify import classify
 
+#: What was measured of a device, if it was.
+Known = Annotated[float, Limits(above=0, at_most=1e24)]
 _TICK_CHECK_S = 0.06
 #: Rounds of the canary in the check of the tick.
 TICK_ROUNDS = 16_384
@@ -53,7 +57,7 @@ class Triad(Elementwise):
 
 
 @dataclass(frozen=True)
-class TickCheck:
+class TickCheck(Record):
     """The time of one kernel on both clocks.
 
     Attributes
@@ -62,8 +66,17 @@ class TickCheck:
         The same work by timestamps, and by the CPU's clock.
     """
 
-    span_ns: float
-    wall_ns: float
+    span_ns: Known
+    wall_ns: Known
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], **given: Any) -> Self:
+        """Return the check of a JSON object, whose ratio and verdict follow from it."""
+        return cls(data["span_ns"], data["wall_ns"])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON object, with the ratio and the verdict."""
+        return {**super().to_json(), "ratio": self.ratio, "ok": self.ok}
 
     @property
     def ratio(self) -> float:
@@ -76,16 +89,23 @@ class TickCheck:
         return 0.8 <= self.ratio <= 1.02
 
 
+def _clock(
+    device: wgpu.GPUDevice, bound: BoundPlan, passes: int = 1, trials: int = 1, timing: TimingSession | None = None
+) -> tuple[int, int, int]:
+    """Run passes in one submission; return when it began, was submitted and was done, on the CPU's clock in ns."""
+    encoder = device.create_command_encoder()
+    for _ in range(passes):
+        bound.encode(encoder, trials=trials, timing=timing)
+    commands = [encoder.finish()]
+    return bracket(device, lambda: device.queue.submit(commands))
+
+
 def _stamps(
     device: wgpu.GPUDevice, bound: BoundPlan, passes: int = 1, trials: int = 1
 ) -> tuple[NDArray[np.uint64], float]:
     """Run passes in one submission; return their ticks, shape (passes, kernels, 2), and the wall in ns."""
     session = context_of(device).timing_helper.session()
-    encoder = device.create_command_encoder()
-    for _ in range(passes):
-        bound.encode(encoder, trials=trials, timing=session)
-    commands = [encoder.finish()]
-    t0, _, t2 = bracket(device, lambda: device.queue.submit(commands))
+    t0, _, t2 = _clock(device, bound, passes, trials, session)
     session.submitted()
     return session.ticks().reshape(passes, -1, 2), float(t2 - t0)
 
@@ -103,7 +123,7 @@ class Passes(NamedTuple):
     gaps_ns: NDArray[np.float64]
 
     @classmethod
-    def judged(cls, ticks: NDArray[np.uint64], wall_ns: float, period_ns: float) -> Passes:
+    def judge(cls, ticks: NDArray[np.uint64], wall_ns: float, period_ns: float) -> Passes:
         """Return passes from their ticks, shape (passes, kernels, 2), and the wall of their submission."""
         lengths = classify(ticks, period_ns, [0] * len(ticks), [wall_ns]).span_ns
         ends, begins = ticks[:-1, -1, 1], ticks[1:, 0, 0]
@@ -115,7 +135,7 @@ class Passes(NamedTuple):
 def timed_passes(device: wgpu.GPUDevice, bound: BoundPlan, passes: int = 1, trials: int = 1) -> Passes:
     """Run passes in one submission."""
     ticks, wall_ns = _stamps(device, bound, passes, trials)
-    return Passes.judged(ticks, wall_ns, context_of(device).timing_helper.tick_period_ns)
+    return Passes.judge(ticks, wall_ns, context_of(device).timing_helper.tick_period_ns)
 
 
 def median_or_none(values: Sequence[float] | NDArray[np.float64]) -> float | None:
@@ -140,10 +160,7 @@ def check_tick(device: wgpu.GPUDevice, seconds: float = _TICK_CHECK_S) -> TickCh
     timed_passes(device, bound)  # compiles
     trials = 1
     while True:
-        encoder = device.create_command_encoder()
-        bound.encode(encoder, trials=trials)
-        commands = [encoder.finish()]
-        t0, _, t2 = bracket(device, lambda commands=commands: device.queue.submit(commands))
+        t0, _, t2 = _clock(device, bound, trials=trials)
         if t2 - t0 >= 1e7 or trials >= 1 << 16:
             break
         trials *= 2
@@ -202,14 +219,8 @@ def floors_from(
 
 def _submissions(device: wgpu.GPUDevice, bound: BoundPlan, count: int = 50) -> list[tuple[int, int]]:
     """Return the times of submitting and of waiting, for submissions of one pass each."""
-    found: list[tuple[int, int]] = []
-    for _ in range(count):
-        encoder = device.create_command_encoder()
-        bound.encode(encoder)
-        commands = [encoder.finish()]
-        t0, t1, t2 = bracket(device, lambda commands=commands: device.queue.submit(commands))
-        found.append((t1 - t0, t2 - t1))
-    return found
+    clocks = (_clock(device, bound) for _ in range(count))
+    return [(t1 - t0, t2 - t1) for t0, t1, t2 in clocks]
 
 
 def synchronising_ns(device: wgpu.GPUDevice, count: int = 50) -> dict[str, float | None]:
@@ -292,14 +303,9 @@ def copy_item_ns(device: wgpu.GPUDevice, items: int = 1 << 20) -> float:
     The arrays exceed the first-level caches, so that larger arrays are not much slower per item.
     """
     call = Copy(device, "u32").bind(input=asarray(np.zeros(items, dtype=np.uint32), device))
-    times: list[float] = []
-    for _ in range(4):  # the first compiles
-        encoder = device.create_command_encoder()
-        call.bound_plan.encode(encoder, trials=2)
-        commands = [encoder.finish()]
-        t0, _, t2 = bracket(device, lambda commands=commands: device.queue.submit(commands))
-        times.append((t2 - t0) / (2 * items))
-    return float(np.median(times[1:]))
+    clocks = [_clock(device, call.bound_plan, trials=2) for _ in range(4)]
+    # The first compiles.
+    return float(np.median([(t2 - t0) / (2 * items) for t0, _, t2 in clocks[1:]]))
 
 
 def powers_of_two(max_bytes: int) -> list[int]:
@@ -316,9 +322,14 @@ def _pass_ns(device: wgpu.GPUDevice, bound: BoundPlan) -> float | None:
         if not lengths.size or lengths[0] >= 1e6 or trials >= 512:
             break
         trials = min(512, max(2 * trials, int(1.2e6 * trials / max(lengths[0], 1.0))))
-    times = [float(x) for _ in range(_CEILING_REPEATS) for x in timed_passes(device, bound, trials=trials).lengths_ns]
-    ns = median_or_none(times)
-    return None if not ns else ns / trials
+    return _median_ns(device, bound, trials, _CEILING_REPEATS)
+
+
+def _median_ns(device: wgpu.GPUDevice, bound: BoundPlan, trials: int, repeats: int) -> float | None:
+    """Return the median time of one of the dispatches of a pass; None if no pass has a time."""
+    found = [float(ns) for _ in range(repeats) for ns in timed_passes(device, bound, trials=trials).lengths_ns]
+    ns = median_or_none(found)
+    return ns / trials if ns else None
 
 
 def cache_knee_bytes(copies: Sequence[Mapping[str, float]]) -> int | None:
@@ -409,6 +420,5 @@ def _operations_per_ns(
             break
         workgroups *= 4
     limit = max(1, int(2e7 / max(lengths[0], 1.0))) if lengths.size else 1
-    times = [float(x) for _ in range(5) for x in timed_passes(device, bound, trials=limit).lengths_ns]
-    ns = median_or_none(times)
-    return operations(workgroups) * limit / ns if ns else None
+    ns = _median_ns(device, bound, limit, 5)
+    return operations(workgroups) / ns if ns else None

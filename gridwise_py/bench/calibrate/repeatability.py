@@ -6,42 +6,51 @@ A file of one process cannot show it. It depends on the mode, on the clock (of t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import Annotated, Any, cast
 
 import wgpu
 
 from ...internals import device_key
 from ...storage import cache
+from ...storage.checks import find_problem
+from ...storage.records import Record
+from ...storage.schemas import Limits
 from ..stats.levels import Repeatability
+from ..stats.series import Timed
 
 _KIND, _FORMAT = "repeatability", 1
 # The overhead of a launch and the step of the clock matter less and less for longer times.
 _CLASSES_NS = (20e3, 200e3)
 
 
-@dataclass(frozen=True)
-class LearntSpread:
-    """How much the levels of processes differ, for one kind of time.
+@dataclass(frozen=True, kw_only=True)
+class Spread(Record):
+    """How much the levels of processes differ, as `gridwise calibrate --repeatability` learnt it before the run.
 
     Attributes
     ----------
     mode : str
     series : str
-        ``"gpu_span"``, also for single kernels, or ``"cpu_wall"``.
+        ``"gpu_span"``, also for kernels, or ``"cpu_wall"``.
     below_ns : float or None
-        It is of times below this, and not below that of the next smaller class; None: of all longer ones.
-    log_std : float
-        Standard deviation of the logarithms of the levels.
-    degrees : float
-        Degrees of freedom of that estimate.
+        Of times below this, and not below that of the next smaller class; None: of all longer ones.
+    log_std, degrees : float
+        Standard deviation of the logarithms of the levels, and its degrees of freedom.
     """
 
     mode: str
-    series: str
-    below_ns: float | None
-    log_std: float
-    degrees: float
+    series: Timed
+    below_ns: Annotated[float, Limits(above=0)] | None
+    log_std: Annotated[float, Limits(above=0, at_most=100)]
+    degrees: Annotated[float, Limits(at_least=1, at_most=1_000_000)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Kept(Record):
+    """What is kept of a device on disk."""
+
+    spreads: tuple[Spread, ...]
 
 
 def time_class_ns(time_ns: float) -> float | None:
@@ -49,7 +58,7 @@ def time_class_ns(time_ns: float) -> float | None:
     return next((bound for bound in _CLASSES_NS if time_ns < bound), None)
 
 
-def spread_for(spreads: Iterable[LearntSpread], mode: str, series: str, time_ns: float) -> Repeatability | None:
+def spread_for(spreads: Iterable[Spread], mode: str, series: str, time_ns: float) -> Repeatability | None:
     """Return what was learnt for a time: of its class, else of the nearest shorter one, which differs by more."""
     of_kind = {spread.below_ns: spread for spread in spreads if (spread.mode, spread.series) == (mode, series)}
     classes = (*_CLASSES_NS, None)
@@ -62,17 +71,17 @@ def spread_for(spreads: Iterable[LearntSpread], mode: str, series: str, time_ns:
 # ---- on disk
 
 
-def store_spreads(device: wgpu.GPUDevice, spreads: Sequence[LearntSpread]) -> bool:
+def store_spreads(device: wgpu.GPUDevice, spreads: Sequence[Spread]) -> bool:
     """Store what was learnt, and return whether it was written."""
-    return cache.save(_KIND, device_key(device), _FORMAT, {"spreads": [asdict(spread) for spread in spreads]})
+    return cache.save(_KIND, device_key(device), _FORMAT, {"spreads": [spread.to_json() for spread in spreads]})
 
 
-def known_spreads(device: wgpu.GPUDevice) -> tuple[LearntSpread, ...]:
+def known_spreads(device: wgpu.GPUDevice) -> tuple[Spread, ...]:
     """Return what was learnt for a device with its driver; empty if nothing was."""
     return _read(cache.load(_KIND, device_key(device), _FORMAT))
 
 
-def spreads_of_adapter(adapter: str, backend: str, driver: str) -> tuple[LearntSpread, ...]:
+def spreads_of_adapter(adapter: str, backend: str, driver: str) -> tuple[Spread, ...]:
     """Return what was learnt on this machine for an adapter of which only the names are known."""
     for _, data in cache.documents(_KIND):
         if data.get("format") == _FORMAT and isinstance(data.get("device"), dict):
@@ -83,19 +92,5 @@ def spreads_of_adapter(adapter: str, backend: str, driver: str) -> tuple[LearntS
     return ()
 
 
-def _read(data: Mapping[str, Any] | None) -> tuple[LearntSpread, ...]:
-    try:
-        return tuple(_spread(one) for one in (data or {}).get("spreads", ()))
-    except (ValueError, LookupError, TypeError, AttributeError):
-        return ()
-
-
-def _spread(data: Mapping[str, Any]) -> LearntSpread:
-    below = data["below_ns"]
-    return LearntSpread(
-        mode=str(data["mode"]),
-        series=str(data["series"]),
-        below_ns=None if below is None else cache.positive(below),
-        log_std=cache.positive(data["log_std"]),
-        degrees=cache.positive(data["degrees"]),
-    )
+def _read(data: Mapping[str, Any] | None) -> tuple[Spread, ...]:
+    return () if data is None or find_problem(data, _Kept) else _Kept.from_json(data).spreads

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...display.quantities import format_count, format_number, format_percent, format_time
@@ -27,7 +27,7 @@ from .vega import (
     again,
     arrows,
     chosen,
-    dash,
+    dashes_of,
     ends_of,
     fitted,
     load_altair,
@@ -40,6 +40,7 @@ from .vega import (
 if TYPE_CHECKING:
     import altair
 
+Row: TypeAlias = Mapping[str, Any]
 #: Title, explanation and specification.
 Chart: TypeAlias = tuple[str, str, Spec]
 
@@ -148,14 +149,33 @@ def _row(line: Line, result: Result, files: Sequence[str], place: float) -> dict
     return row
 
 
-def _axis_of_n(rows: Sequence[Mapping[str, Any]]) -> altair.X:
+def _axis_of_n(rows: Sequence[Row]) -> altair.X:
     return n_axis(sorted({row["items"] for row in rows}))
 
 
 _TIPS = {"case": "case", "file": "file", "n": "n", "time": "time"}
 
 
-def _throughput(rows: Sequence[Mapping[str, Any]], copies: Sequence[Mapping[str, Any]], cases: Sequence[str]) -> Spec:
+def _chart(
+    datasets: Datasets, rows: Sequence[Row], x: altair.X, y: altair.Y, tooltip: Sequence[altair.Tooltip], *,
+    behind: Sequence[altair.Chart] = (), filters: Sequence[str] = ("file", "mode"), **of_marks: Any,
+) -> Spec:  # fmt: skip
+    """Return a chart of marks that the page's selects filter, with layers behind them; `of_marks`: see `marks`."""
+    params, shown = chosen(*filters)
+    cases = of_marks.pop("cases", None) or list(dict.fromkeys(row["case"] for row in rows))
+    layers = marks(datasets, rows, x, y, tooltip, cases=cases, **of_marks)
+    layers = [layer.transform_filter(shown) for layer in layers]
+    return datasets.spec(load_altair().layer(*behind, *layers).add_params(*params))
+
+
+def _dashed(datasets: Datasets, rows: Sequence[Row], **channels: Any) -> altair.Chart:
+    """Return a dashed line, or rule, to compare marks with."""
+    chart = load_altair().Chart(datasets.data(rows))
+    marked = chart.mark_line if len(rows) > 1 else chart.mark_rule
+    return marked(color=GREY, strokeDash=[6, 3]).encode(**channels)
+
+
+def _throughput(rows: Sequence[Row], copies: Sequence[Row], cases: Sequence[str]) -> Spec:
     alt, datasets = load_altair(), Datasets()
     rows, copies = ([row for row in some if "rate" in row] for some in (rows, copies))
     best: dict[str, float] = {}
@@ -163,49 +183,37 @@ def _throughput(rows: Sequence[Mapping[str, Any]], copies: Sequence[Mapping[str,
         best[row["file"]] = max(best.get(row["file"], 0.0), row["rate"])
     # Compares files, not n: small inputs are slow on every device, and a linear axis shows zero.
     far = max(best.values()) > _FAR_APART * min(best.values())
-    rates = [row["rate"] for row in [*rows, *copies]]
-    x, y = _axis_of_n([*rows, *copies]), quantity(alt.Y, "rate", "GB/s", rates, log=far)
-    params, shown = chosen("file", "mode")
+    x, y = _axis_of_n([*rows, *copies]), quantity(alt.Y, "rate", "GB/s", [r["rate"] for r in [*rows, *copies]], log=far)
     named = tips(**_TIPS, rate_text="rate", interval="95 % of time", count="samples")
-    layers = marks(datasets, rows, x, y, named, cases=cases, span=("rate_low", "rate_high"))
+    behind: list[altair.Chart] = []
     if copies:
-        grey = alt.Chart(datasets.data(copies)).encode(x=x, y=y)
-        of_files = list(dict.fromkeys(row["file"] for row in rows))
-        of_copy = tips(rate_text="copy", case="case", file="file", n="n", time="time")
         # The page's mode filter applies to cases, not to the copy kernel.
-        of_line = alt.Legend(title="file", symbolType="stroke") if len(of_files) > 1 else None
-        dashed = alt.StrokeDash("file:N", scale=dash(of_files), legend=of_line)
-        line = grey.mark_line(color=GREY, strokeWidth=4, opacity=0.55).encode(strokeDash=dashed)
-        ticks = grey.mark_tick(color=GREY, thickness=4, width=14, opacity=0.6).encode(tooltip=of_copy)
-        layers = [
-            *(layer.transform_filter(f"shown_file == '{ALL}' || datum.file == shown_file") for layer in (line, ticks)),
-            *(layer.transform_filter(shown) for layer in layers),
+        grey = alt.Chart(datasets.data(copies)).encode(x=x, y=y)
+        grey = grey.transform_filter(f"shown_file == '{ALL}' || datum.file == shown_file")
+        of_copy = tips(rate_text="copy", case="case", file="file", n="n", time="time")
+        dashes = dashes_of([row["file"] for row in rows])
+        behind = [
+            grey.mark_line(color=GREY, strokeWidth=4, opacity=0.55).encode(strokeDash=dashes),
+            grey.mark_tick(color=GREY, thickness=4, width=14, opacity=0.6).encode(tooltip=of_copy),
         ]
-        return datasets.spec(alt.layer(*layers).add_params(*params))
-    return datasets.spec(alt.layer(*layers).transform_filter(shown).add_params(*params))
+    return _chart(datasets, rows, x, y, named, cases=cases, span=("rate_low", "rate_high"), behind=behind)
 
 
-def _times(rows: Sequence[Mapping[str, Any]], cases: Sequence[str], clock: str) -> Spec:
-    alt, datasets = load_altair(), Datasets()
-    y = quantity(alt.Y, "s", clock, [row["s"] for row in rows], labels=SECONDS)
-    params, shown = chosen("file", "mode")
+def _times(rows: Sequence[Row], cases: Sequence[str], clock: str) -> Spec:
+    y = quantity(load_altair().Y, "s", clock, [row["s"] for row in rows], labels=SECONDS)
     named = tips(**_TIPS, interval="95 %", count="samples")
-    layers = marks(datasets, rows, _axis_of_n(rows), y, named, cases=cases, span=("s_low", "s_high"))
-    return datasets.spec(alt.layer(*layers).transform_filter(shown).add_params(*params))
+    return _chart(Datasets(), rows, _axis_of_n(rows), y, named, cases=cases, span=("s_low", "s_high"))
 
 
-def _cpu_against_gpu(rows: Sequence[Mapping[str, Any]], cases: Sequence[str]) -> Spec:
+def _cpu_against_gpu(rows: Sequence[Row], cases: Sequence[str]) -> Spec:
     alt, datasets = load_altair(), Datasets()
     rows = [row for row in rows if "gpu_s" in row]
     seen = [row[key] for row in rows for key in ("gpu_s", "cpu_s")]
-    ends = [{"gpu_s": value, "cpu_s": value} for value in (min(seen), max(seen))]
     x = quantity(alt.X, "gpu_s", "GPU span per trial", seen, labels=SECONDS)
     y = quantity(alt.Y, "cpu_s", "CPU wall per trial", seen, labels=SECONDS)
-    params, shown = chosen("file", "mode")
-    diagonal = alt.Chart(datasets.data(ends)).mark_line(color=GREY, strokeDash=[6, 3]).encode(x=x, y=y)
-    titles = {**_TIPS, "time": "GPU span", "cpu": "CPU wall"}
-    points = [layer.transform_filter(shown) for layer in marks(datasets, rows, x, y, tips(**titles), cases=cases)]
-    return datasets.spec(alt.layer(diagonal, *points).add_params(*params))
+    diagonal = _dashed(datasets, [{"gpu_s": end, "cpu_s": end} for end in (min(seen), max(seen))], x=x, y=y)
+    named = tips(**{**_TIPS, "time": "GPU span", "cpu": "CPU wall"})
+    return _chart(datasets, rows, x, y, named, cases=cases, behind=[diagonal])
 
 
 def _kernels(lines: Sequence[Line], files: Sequence[str]) -> Chart:
@@ -214,72 +222,70 @@ def _kernels(lines: Sequence[Line], files: Sequence[str]) -> Chart:
     At the n that most lines have, the largest of these. The gaps are those that were recorded: the median of the whole
     less the medians of its parts would be no time of anything.
     """
-    alt, datasets = load_altair(), Datasets()
     ns = [result.n for line in lines for result in line.results]
     largest = max(set(ns), key=lambda n: (ns.count(n), n))
-    bars = [(line, result) for line in lines for result in line.results if result.n == largest]
-    rows: list[dict[str, Any]] = []
-    wholes: list[dict[str, Any]] = []
-    named: list[dict[str, Any]] = []
-    for line, result in bars[:_MOST_BARS]:
-        begin = 0.0
+    cases = [(line, result) for line in lines for result in line.results if result.n == largest]
+    left_out = f" The first {_MOST_BARS} of {len(cases)} cases." if len(cases) > _MOST_BARS else ""
+    explained = (
+        f"At n = {format_count(largest)}. Bars: the time of each kernel and of the recorded gaps between them. The "
+        f"mark is the GPU span, from the first begin to the last end. Each is a median by itself, so the bars of noisy "
+        f"times may end before the mark or beyond it.{left_out}"
+    )
+    return "Kernels against the whole", explained, _kernel_bars(cases[:_MOST_BARS], files)
+
+
+def _parts(line: Line, result: Result) -> Iterator[Row]:
+    """Yield the kernels of a result and its gaps, each behind the one before, as seconds."""
+    end = 0.0
+    gaps = None if result.gaps is None else result.gaps.summary
+    parts = [(clean(kernel.name), kernel.gpu_ns or 0.0, kernel.summary) for kernel in result.kernels]
+    for name, time_ns, summary in [*parts, *([] if gaps is None else [(_GAPS, max(gaps.median_ns, 0.0), gaps)])]:
+        begin, end = end, end + time_ns / 1e9
+        text = "–" if summary is None else gpu_text(line.document, result, summary)
+        yield {"kernel": name, "begin": begin, "end": end, "text": text}
+
+
+def _kernel_bars(cases: Sequence[tuple[Line, Result]], files: Sequence[str]) -> Spec:
+    alt, datasets = load_altair(), Datasets()
+    rows: list[Row] = []
+    wholes: list[Row] = []
+    named: list[Row] = []
+    for line, result in cases:
         common = {"line": clean(line.name), "file": files[line.file], "mode": result.mode.value}
+        parts = list(_parts(line, result))
         named.append(common)
-        for kernel in result.kernels:
-            end = begin + (kernel.gpu_ns or 0.0) / 1e9
-            text = "–" if kernel.summary is None else gpu_text(line.document, result, kernel.summary)
-            rows.append({**common, "kernel": clean(kernel.name), "begin": begin, "end": end, "text": text})
-            begin = end
-        gaps = None if result.gaps is None else result.gaps.summary
-        if gaps is not None:
-            end = begin + max(gaps.median_ns, 0.0) / 1e9
-            text = gpu_text(line.document, result, gaps)
-            rows.append({**common, "kernel": _GAPS, "begin": begin, "end": end, "text": text})
-            begin = end
+        rows += [{**common, **part} for part in parts]
         whole = None if result.gpu_span is None else result.gpu_span.summary
         if whole is not None:
-            text = gpu_text(line.document, result, whole)
             end = whole.median_ns / 1e9
             # The sum of overlapping kernels may exceed the whole: the text is right of the longer one.
-            wholes.append({**common, "end": end, "text_at": max(begin, end), "text": text})
+            text_at = max(end, parts[-1]["end"] if parts else 0.0)
+            text = gpu_text(line.document, result, whole)
+            wholes.append({**common, "end": end, "text_at": text_at, "text": text})
     y = _named_rows()
     room = _ROOM_FOR_TEXT * max([row["end"] for row in [*rows, *wholes]], default=0.0)
     axis = alt.Axis(labelExpr=SECONDS, labelOverlap="greedy", tickCount=5)
     x = alt.X("begin:Q", title="GPU time per trial", axis=axis, scale=alt.Scale(domain=[0, room or 1.0]))
     params, shown = chosen("file", "mode")
     pick = alt.selection_point(name="pick", fields=["kernel"], bind="legend")
-    # None of them is the colour of a case.
-    kinds = list(dict.fromkeys(row["kernel"] for row in rows if row["kernel"] != _GAPS))
-    shades = [KERNEL_COLOURS[i % len(KERNEL_COLOURS)] for i in range(len(kinds))]
-    if any(row["kernel"] == _GAPS for row in rows):
-        kinds, shades = [*kinds, _GAPS], [*shades, _GAP_COLOUR]
-    colours = alt.Scale(domain=kinds, range=shades)
-    stacked = (
+    # None of them is the colour of a case, and gaps come last.
+    kinds = sorted(dict.fromkeys(row["kernel"] for row in rows), key=lambda kind: kind == _GAPS)
+    shades = [_GAP_COLOUR if kind == _GAPS else KERNEL_COLOURS[i % len(KERNEL_COLOURS)] for i, kind in enumerate(kinds)]
+    colour = alt.Color("kernel:N", title="kernel", sort=None, scale=alt.Scale(domain=kinds, range=shades))
+    whole = alt.Chart(datasets.data(wholes)).encode(y=y, x=again(x, "end"), tooltip=tips(line="case", text="whole"))
+    layers = (
         alt.Chart(datasets.data(rows))
         .mark_bar(height=_BAR_HEIGHT, yOffset=_BELOW_NAME)
         .encode(
-            y=y, x=x, x2="end:Q", color=alt.Color("kernel:N", title="kernel", sort=None, scale=colours),
-            opacity=alt.condition(pick, alt.value(1.0), alt.value(0.15)),
+            y=y, x=x, x2="end:Q", color=colour, opacity=alt.condition(pick, alt.value(1.0), alt.value(0.15)),
             tooltip=tips(line="case", kernel="kernel", text="time"),
         )
-        .add_params(pick)
-    )  # fmt: skip
-    names = alt.Chart(datasets.data(named)).encode(y=y)
-    whole = alt.Chart(datasets.data(wholes)).encode(y=y, x=again(x, "end"), tooltip=tips(line="case", text="whole"))
-    layers = (
-        stacked,
-        _names(names, "line"),
+        .add_params(pick),
+        _names(alt.Chart(datasets.data(named)).encode(y=y), "line"),
         whole.mark_tick(orient="vertical", thickness=2.5, height=_BAR_HEIGHT + 4, yOffset=_BELOW_NAME),
         whole.mark_text(align="left", dx=6, dy=_BELOW_NAME).encode(x=again(x, "text_at"), text="text:N"),
-    )
-    left_out = f" The first {_MOST_BARS} of {len(bars)} cases." if len(bars) > _MOST_BARS else ""
-    explained = (
-        f"At n = {format_count(largest)}. Bars: the time of each kernel and of the recorded gaps between them. The "
-        f"mark is the GPU span, from the first begin to the last end. Each is a median by itself, so the bars of noisy "
-        f"times may end before the mark or beyond it.{left_out}"
-    )
-    made = datasets.spec(alt.layer(*layers).transform_filter(shown).add_params(*params), height=_ROW * len(named))
-    return "Kernels against the whole", explained, made
+    )  # fmt: skip
+    return datasets.spec(alt.layer(*layers).transform_filter(shown).add_params(*params), height=_ROW * len(named))
 
 
 def _named_rows(field: str = "line", *, lines: bool = False) -> altair.Y:
@@ -299,7 +305,7 @@ def _names(base: altair.Chart, field: str) -> altair.Chart:
     return base.mark_text(align="left", dx=1, dy=_BELOW_NAME - 16).encode(x=alt.value(0), text=f"{field}:N")
 
 
-def _cold_over_hot(lines: Sequence[Line], files: Sequence[str]) -> list[dict[str, Any]]:
+def _cold_over_hot(lines: Sequence[Line], files: Sequence[str]) -> list[Row]:
     found: dict[tuple[str, str, int], dict[Mode, Summary]] = {}
     for line in lines:
         for result in line.results:
@@ -307,36 +313,28 @@ def _cold_over_hot(lines: Sequence[Line], files: Sequence[str]) -> list[dict[str
             key = (case_name(result.primitive, result.axes), files[line.file], result.n)
             if result.timed is not None:
                 found.setdefault(key, {})[result.mode] = result.timed
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     for (case, file, n), modes in found.items():
         if {Mode.COLD, Mode.HOT} <= modes.keys():
             cold, hot = modes[Mode.COLD], modes[Mode.HOT]
-            row: dict[str, Any] = {"at": n, "items": n, "n": format_count(n), "case": clean(case), "file": file}
-            row |= {
-                "ratio": cold.median_ns / hot.median_ns,
-                "text": format_number(cold.median_ns / hot.median_ns),
-            }
-            row["interval"] = "none of so few samples"
+            ratio, ends = cold.median_ns / hot.median_ns, {"interval": "none of so few samples"}
             if cold.interval_ns is not None and hot.interval_ns is not None:
-                low, high = (
-                    cold.interval_ns[0] / hot.interval_ns[1],
-                    cold.interval_ns[1] / max(hot.interval_ns[0], 1e-3),
-                )
-                row |= {"low": low, "high": high, "interval": f"{format_number(low)} to {format_number(high)}"}
-            rows.append(row | {"cold": cold.text(), "hot": hot.text()})
+                low = cold.interval_ns[0] / hot.interval_ns[1]
+                high = cold.interval_ns[1] / max(hot.interval_ns[0], 1e-3)
+                ends = {"low": low, "high": high, "interval": f"{format_number(low)} to {format_number(high)}"}
+            rows.append({
+                "at": n, "items": n, "n": format_count(n), "case": clean(case), "file": file, "ratio": ratio,
+                "text": format_number(ratio), "cold": cold.text(), "hot": hot.text(), **ends,
+            })  # fmt: skip
     return rows
 
 
-def _ratio_chart(rows: Sequence[Mapping[str, Any]]) -> Spec:
-    alt, datasets = load_altair(), Datasets()
-    y = quantity(alt.Y, "ratio", "cold over hot", [row["ratio"] for row in rows])
-    params, shown = chosen("file")
-    one = alt.Chart(datasets.data([{"ratio": 1}])).mark_rule(color=GREY, strokeDash=[6, 3]).encode(y=y)
+def _ratio_chart(rows: Sequence[Row]) -> Spec:
+    datasets = Datasets()
+    y = quantity(load_altair().Y, "ratio", "cold over hot", [row["ratio"] for row in rows])
     named = tips(case="case", file="file", n="n", cold="cold", hot="hot", text="cold over hot", interval="interval")
-    cases = list(dict.fromkeys(row["case"] for row in rows))
-    layers = marks(datasets, rows, _axis_of_n(rows), y, named, cases=cases, span=("low", "high"))
-    layers = [layer.transform_filter(shown) for layer in layers]
-    return datasets.spec(alt.layer(one, *layers).add_params(*params))
+    behind = [_dashed(datasets, [{"ratio": 1}], y=y)]
+    return _chart(datasets, rows, _axis_of_n(rows), y, named, span=("low", "high"), behind=behind, filters=("file",))
 
 
 # ---- of several primitives
@@ -366,19 +364,13 @@ def roofline_chart(ceilings: Ceilings, found: Sequence[Point]) -> Spec | None:
         for p in shown
     ]  # fmt: skip
     across, up = ([row[key] for row in [*roof, *rows]] for key in ("flop_per_byte", "gflops"))
-    x = quantity(
-        alt.X,
-        "flop_per_byte",
-        "operations per byte that had to move",
-        across,
-        labels="format(datum.value, '~g')",
-        log=True,
-    )
+    title = "operations per byte that had to move"
+    x = quantity(alt.X, "flop_per_byte", title, across, labels="format(datum.value, '~g')", log=True)
     y = quantity(alt.Y, "gflops", "GFLOP/s", up, labels="format(datum.value, ',~r')", log=True)
     line = alt.Chart(datasets.data(roof)).mark_line(strokeWidth=2.5, color=GREY).encode(x=x, y=y, detail="peak:N")
-    titles = {"measured": "measured", "predicted": "predicted", "share": "of the roof", "why": "likely"}
+    named = tips(case="case", n="n", measured="measured", predicted="predicted", share="of the roof", why="likely")
     cases = list(dict.fromkeys(row["case"] for row in rows))
-    points = marks(datasets, rows, x, y, tips(case="case", n="n", **titles), cases=cases, joined=False)
+    points = marks(datasets, rows, x, y, named, cases=cases, joined=False)
     return datasets.spec(alt.layer(line, *points), height=360)
 
 
@@ -410,11 +402,10 @@ def verdict_chart(comparison: Comparison) -> tuple[Spec, int] | None:
     shapes = alt.Scale(domain=list(_VERDICTS), range=list(SHAPES[:4]))
     colour = alt.Color("verdict:N", scale=verdicts, title="verdict")
     base = alt.Chart(datasets.data(rows)).encode(y=y)
-    named = tips(
-        case="case", verdict="verdict", text="new over old", interval="interval", old="old", new="new", why="why"
-    )
+    titles = {name: name for name in ("case", "verdict", "interval", "old", "new", "why")}
+    named = tips(**{"case": "case", "verdict": "verdict", "text": "new over old", **titles})
     layers = [
-        alt.Chart(datasets.data([{"ratio": 1}])).mark_rule(color=GREY, strokeDash=[6, 3]).encode(x=x),
+        _dashed(datasets, [{"ratio": 1}], x=x),
         _names(base, "case"),
         base.mark_rule(strokeWidth=3, opacity=0.5, yOffset=_BELOW_NAME).encode(
             x=again(x, "low_drawn"), x2="high_drawn:Q", color=colour
@@ -458,45 +449,31 @@ def drift_chart(files: Sequence[str]) -> Spec:
 
     The page sets the data of a case, and removes, by name, layers for which the case has no data.
     """
-    alt, datasets = load_altair(), Datasets()
-    samples = alt.Chart(alt.NamedData("samples"))
+    alt = load_altair()
+    domain = list(files)
     x = alt.X(
         "at:Q", title="sample, in the order taken", scale=alt.Scale(nice=False, padding=8), axis=alt.Axis(tickMinStep=1)
     )
-    y = alt.Y(
-        "off:Q",
-        title="difference from the median",
-        scale=alt.Scale(zero=False, padding=10),
-        axis=alt.Axis(format="+~%", tickCount=6),
-    )
-    domain = list(files)
-    filled = alt.Scale(domain=domain, range=[SHAPES[i % len(SHAPES)] for i in range(len(domain))])
-    colour = alt.Color(
-        "file:N", scale=alt.Scale(domain=domain), title="file", legend=alt.Legend() if len(domain) > 1 else None
-    )
-    shape = alt.Shape("file:N", scale=filled, title="file", legend=alt.Legend() if len(domain) > 1 else None)
+    scale, axis = alt.Scale(zero=False, padding=10), alt.Axis(format="+~%", tickCount=6)
+    y = alt.Y("off:Q", title="difference from the median", scale=scale, axis=axis)
+    legend = alt.Legend() if len(domain) > 1 else None
+    colour = alt.Color("file:N", scale=alt.Scale(domain=domain), title="file", legend=legend)
+    shapes = alt.Scale(domain=domain, range=[SHAPES[i % len(SHAPES)] for i in range(len(domain))])
+    shape = alt.Shape("file:N", scale=shapes, title="file", legend=legend)
     pick = alt.selection_point(name="pick", fields=["file"], bind="legend")
     faded = alt.condition(pick, alt.value(0.85), alt.value(0.05))
+
+    def of_kind(kind: str) -> altair.Chart:
+        made = alt.Chart(alt.NamedData("samples")).properties(name=kind).transform_filter(f"datum.kind == '{kind}'")
+        return made.encode(x=x, color=colour)
+
+    named = tips(file="file", sample="sample", time="time", percent="from the median")
     layers = (
-        samples.properties(name="round")
-        .transform_filter("datum.kind == 'round'")
-        .mark_rule(strokeDash=[3, 3], opacity=0.5)
-        .encode(x=x, color=colour),
-        samples.properties(name="canary")
-        .transform_filter("datum.kind == 'canary'")
-        .mark_line(interpolate="step", strokeWidth=1.2, opacity=0.8)
-        .encode(x=x, y=y, color=colour),
-        samples.properties(name="sample")
-        .transform_filter("datum.kind == 'sample'")
+        of_kind("round").mark_rule(strokeDash=[3, 3], opacity=0.5),
+        of_kind("canary").mark_line(interpolate="step", strokeWidth=1.2, opacity=0.8).encode(y=y),
+        of_kind("sample")
         .mark_point(size=22, filled=True)
-        .encode(
-            x=x,
-            y=y,
-            color=colour,
-            shape=shape,
-            opacity=faded,
-            tooltip=tips(file="file", sample="sample", time="time", percent="from the median"),
-        )
+        .encode(y=y, shape=shape, opacity=faded, tooltip=named)
         .add_params(pick),
     )
-    return datasets.spec(alt.layer(*layers), height=320)
+    return Datasets().spec(alt.layer(*layers), height=320)

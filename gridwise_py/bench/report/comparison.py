@@ -6,7 +6,7 @@ import io
 import json
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
@@ -75,14 +75,9 @@ def interval_text(v: Verdict) -> str:
 def rank_cells(comparison: Comparison) -> list[tuple[str, ...]]:
     """Return the texts of all ranks, one for each of `RANK_HEADINGS`."""
     return [
-        tuple(
-            map(
-                clean,
-                (r.case, r.file, r.time(), format_number(r.speedup), *r.quantity_texts),
-            )
-        )
+        tuple(map(clean, (r.case, r.file, r.time(), format_number(r.speedup), *r.quantity_texts)))
         for r in comparison.ranks
-    ]  # fmt: skip
+    ]
 
 
 def comparison_remarks(comparison: Comparison) -> list[str]:
@@ -274,6 +269,7 @@ def _print_text(console: Console, text: str, style: str) -> None:
 
 def _tables(comparison: Comparison) -> Iterator[TextTable]:
     """Yield the table in narrower and narrower forms; the first that fits is used."""
+    title = comparison_title(comparison)
     if comparison.ranks:
         cells = rank_cells(comparison)
         shown = [i for i in range(1, len(RANK_HEADINGS)) if any(row[i] != _NOTHING for row in cells)]
@@ -282,56 +278,43 @@ def _tables(comparison: Comparison) -> Iterator[TextTable]:
         least = {i: Column(RANK_HEADINGS[i], right=i > 1, priority=max(i - 3, 0)) for i in shown}
     else:
         rows = comparison.all_rows
-        cells = [_terminal_cells(row) for row in rows]
+        # Reasons for a missing verdict are below the table.
+        cells = [(*row_cells(row)[:6], row_cells(row)[6] if row.verdict is not None else "not judged") for row in rows]
         kinds = ["dim" if row.verdict is None else row.word for row in rows]
         parts = any(row.name != "gpu_span" for row in rows)
         columns = {i: Column(HEADINGS[i], right=1 < i < 6, wraps=i == 6) for i in range(1 if parts else 2, 7)}
         least = {**columns, 5: Column(HEADINGS[5], right=True, priority=1)}
-    title = comparison_title(comparison)
-    yield _with_case_column(title, columns, cells, kinds)
+    yield _text_table(title, {0: Column("case"), **columns}, cells, kinds)
     cells = [(*row[:-1], row[-1].replace(", past the gate", "!")) for row in cells]
-    yield _with_case_column(title, least, cells, kinds)
-    yield _below_cases(title, columns, cells, kinds)
-    yield _below_cases(title, least, cells, kinds)
+    yield _text_table(title, {0: Column("case"), **least}, cells, kinds)
+    yield _text_table(title, columns, cells, kinds)
+    yield _text_table(title, least, cells, kinds)
     if not comparison.ranks:
-        plain = [(*row[:2], *(re.sub(r" ±.*", "", text) for text in row[2:4]), *row[4:]) for row in cells]
-        yield _below_cases(title, least, plain, kinds)
+        cells = [(*row[:2], *(re.sub(r" ±.*", "", text) for text in row[2:4]), *row[4:]) for row in cells]
+        yield _text_table(title, least, cells, kinds)
         least.pop(1, None)
-        yield _below_cases(title, least, plain, kinds)
+        yield _text_table(title, least, cells, kinds)
 
 
-def _terminal_cells(row: Row | QuantityRow) -> tuple[str, ...]:
-    """Return the cells of a row; reasons for a missing verdict are below the table."""
-    cells = row_cells(row)
-    return cells if row.verdict is not None else (*cells[:-1], "not judged")
-
-
-def _with_case_column(
-    title: str, columns: dict[int, Column], cells: Sequence[tuple[str, ...]], kinds: Sequence[str]
+def _text_table(
+    title: str, columns: Mapping[int, Column], cells: Sequence[tuple[str, ...]], kinds: Sequence[str]
 ) -> TextTable:
-    table = TextTable([Column("case"), *columns.values()], title)
-    last = None
-    for row, kind in zip(cells, kinds, strict=True):
-        texts = [row[i] for i in columns]
-        table.add_row("" if row[0] == last else row[0], *texts[:-1], Cell(texts[-1], kind=kind))
-        last = row[0]
-    return table
-
-
-def _below_cases(
-    title: str, columns: dict[int, Column], cells: Sequence[tuple[str, ...]], kinds: Sequence[str]
-) -> TextTable:
-    """Return a table in which each case is a separate line above its rows."""
+    """Return a table that names each case once: in its column 0, or without that in a line above its rows."""
     table = TextTable(list(columns.values()), title)
+    names_parts = 1 not in columns and any(row[1].strip() != "gpu_span" for row in cells)
     last = None
     for row, kind in zip(cells, kinds, strict=True):
-        if row[0] != last:
-            table.add_heading(row[0])
-        if 1 not in columns and any(row[1].strip() != "gpu_span" for row in cells):
-            table.add_heading(f"  {row[1]}")
-        texts = [row[i] for i in columns]
-        table.add_row(f"  {texts[0]}", *texts[1:-1], Cell(texts[-1], kind=kind))
+        texts, is_new = [row[i] for i in columns], row[0] != last
         last = row[0]
+        if 0 in columns:
+            texts[0] = row[0] if is_new else ""
+        else:
+            texts[0] = f"  {texts[0]}"
+            if is_new:
+                table.add_heading(row[0])
+            if names_parts:
+                table.add_heading(f"  {row[1]}")
+        table.add_row(*texts[:-1], Cell(texts[-1], kind=kind))
     return table
 
 
@@ -341,26 +324,29 @@ def _table(comparison: Comparison) -> str:
     return console.export_text()
 
 
-# ---- markdown
-
-
-def _markdown(comparison: Comparison) -> str:
-    return comparison_table(comparison).markdown()
+# ---- markdown, pages
 
 
 def comparison_table(comparison: Comparison) -> Table:
-    """Return a comparison as a table for files."""
+    """Return a comparison as a table for files and pages."""
     c = comparison
-    headings = RANK_HEADINGS if c.ranks else HEADINGS
+    headings, texts = (RANK_HEADINGS, (0, 1)) if c.ranks else (HEADINGS, (0, 1, 6))
     table = Table(
-        [Column(heading) for heading in headings],
+        [Column(heading, right=i not in texts) for i, heading in enumerate(headings)],
         comparison_title(c),
         records=[_rank_record(rank) for rank in c.ranks] or [_record(row) for row in c.all_rows],
         remarks=comparison_remarks(c),
         conclusion=comparison_conclusion(c),
     )
-    for cells in rank_cells(c) or map(row_cells, c.all_rows):
-        table.add_row(*cells)
+    for rank, cells in zip(c.ranks, rank_cells(c), strict=True):
+        values = (None, None, rank.time_ns, rank.speedup, *rank.quantities.values())
+        table.add_row(*map(Cell, cells, values))
+    for row in () if c.ranks else c.all_rows:
+        v, values = row.verdict, (None,) * 7
+        if v is not None and row.values is not None:
+            values = (None, None, *row.values, v.ratio, v.high - v.low, None)
+        kinds = ("", row.part, "", "", "", "", "" if v is None else f"verdict {row.word}")
+        table.add_row(*map(Cell, map(str.strip, row_cells(row)), values, kinds))
     return table
 
 
@@ -379,33 +365,20 @@ def _rank_record(rank: Rank) -> dict[str, Any]:
 
 
 def _record(row: Row | QuantityRow) -> dict[str, Any]:
+    named = {"case": row.case, "part": row.part, "name": row.name}
     if isinstance(row, QuantityRow):
         v = row.verdict
-        return {
-            "case": row.case,
-            "part": row.part,
-            "name": row.name,
-            "verdict": None if v is None else v.verdict,
-            "old": row.old,
-            "new": row.new,
-            **{name: getattr(v, name, None) for name in ("ratio", "low", "high")},
-            "gated": False,
-            "past_gate": False,
-            "reason": row.note,
-        }
+        ratios = {name: getattr(v, name, None) for name in ("ratio", "low", "high")}
+        word = None if v is None else v.verdict
+        sides = {"verdict": word, "old": row.old, "new": row.new}
+        return {**named, **sides, **ratios, "gated": False, "past_gate": False, "reason": row.note}
     v = row.verdict
     return {
-        "case": row.case,
-        "part": row.part,
-        "name": row.name,
-        "verdict": None if v is None else v.kind.value,
+        **named, "verdict": None if v is None else v.kind.value,
         **{name: getattr(v, name, None) for name in _OF_VERDICT},
-        "old_uncertainty": row.old_uncertainty,
-        "new_uncertainty": row.new_uncertainty,
-        "gated": row.gated,
-        "past_gate": row.past_gate,
-        "reason": row.note if v is None else v.reason,
-    }
+        "old_uncertainty": row.old_uncertainty, "new_uncertainty": row.new_uncertainty, "gated": row.gated,
+        "past_gate": row.past_gate, "reason": row.note if v is None else v.reason,
+    }  # fmt: skip
 
 
 # ---- JSON
@@ -413,26 +386,14 @@ def _record(row: Row | QuantityRow) -> dict[str, Any]:
 
 def _json(comparison: Comparison) -> str:
     c = comparison
+    same = ("threshold", "gate", "comparable", "regressed")
+    texts = ("same_measurement", "obstacles", "remedy", "wrong", "broken", "notes")
     data = {
-        "schema": SCHEMA,
-        "schema_version": SCHEMA_VERSION,
-        "old": c.old_name,
-        "new": c.new_name,
-        "threshold": c.threshold,
-        "gate": c.gate,
-        "comparable": c.comparable,
-        "regressed": c.regressed,
-        "counts": c.counts(),
-        "same_measurement": c.same_measurement,
-        "obstacles": c.obstacles,
-        "remedy": c.remedy,
-        "wrong": c.wrong,
-        "broken": c.broken,
-        "notes": c.notes,
-        "rows": [asdict(row) for row in c.rows],
-        "quantities": [_record(row) for row in c.quantities],
+        "schema": SCHEMA, "schema_version": SCHEMA_VERSION, "old": c.old_name, "new": c.new_name,
+        **{name: getattr(c, name) for name in same}, "counts": c.counts(), **{name: getattr(c, name) for name in texts},
+        "rows": [asdict(row) for row in c.rows], "quantities": [_record(row) for row in c.quantities],
         "ranks": [_rank_record(rank) for rank in c.ranks],
-    }
+    }  # fmt: skip
     return json.dumps(data, indent=1, allow_nan=False) + "\n"
 
 
@@ -477,7 +438,7 @@ def _junit(comparison: Comparison) -> str:
 
 FORMATS: dict[str, Callable[[Comparison], str]] = {
     "table": _table,
-    "markdown": _markdown,
+    "markdown": lambda comparison: comparison_table(comparison).markdown(),
     "json": _json,
     "junit": _junit,
 }

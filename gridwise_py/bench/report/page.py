@@ -37,9 +37,9 @@ from .page_tables import (
     headlines,
     page_warnings,
     results_table,
-    roofline_table,
-)  # fmt: skip
-from .roofline import ceilings_text
+    shown_table,
+)
+from .roofline import ceilings_text, roofline_table
 from .samples import samples_by_case
 from .vega import ALL, COLOURS, Spec, javascript, load_altair
 
@@ -319,13 +319,13 @@ def _roofline(
     except ArgumentError as error:
         return {"name": source.name, "missing": str(error)}
     found = points(document, ceilings)
-    spec = roofline_chart(ceilings, found)
+    spec, table = roofline_chart(ceilings, found), roofline_table(document, ceilings, found, singles=True)
     return {
         "name": source.name,
         "missing": None if found else "No case is right and has a GPU time and known work.",
         "text": clean(ceilings_text(document, ceilings)),
         "chart": None if spec is None else chart(f"roofline-{number}", spec),
-        "table": roofline_table(found, f"The roofline of {source.name}", left_out),
+        "table": shown_table(table, f"The roofline of {source.name}", left_out),
     }
 
 

@@ -3,34 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 from ...display.quantities import format_each, format_number, format_percent, format_time
-from ...display.table import Cell
+from ...display.table import Cell, Table
 from ...display.terminal import clean
-from ..analysis.compare import Comparison, Rank
+from ..analysis.compare import Comparison
 from ..analysis.lines import gpu_text, timed_text
-from ..analysis.remarks import Remark, remarks
-from ..analysis.roofline import Point
+from ..analysis.remarks import Remark, group_alike, remarks
 from ..cases.names import n_text
 from ..results.columns import QUANTITIES, Quantity, Shares, shown
-from ..results.model import Host, Kernel, Result, Results
+from ..results.model import CalibrationData, Host, Kernel, Result, Results
 from ..results.shares import copy_shares
 from ..stats.series import Series
-from .comparison import (
-    HEADINGS,
-    RANK_HEADINGS,
-    comparison_conclusion,
-    comparison_remarks,
-    comparison_title,
-    rank_cells,
-    row_cells,
-)
-from .roofline import HEADINGS as ROOFLINE_HEADINGS
-from .roofline import PEAKS, point_cells
+from .comparison import comparison_table as comparison_rows
+from .roofline import PEAKS
 
 # A longer table is slow to sort, and too long to read.
 _MOST_ROWS = 2_000
@@ -39,12 +28,13 @@ _MOST_CASES = 40
 _STAYING = {"case": "stays first", "n": "stays second"}
 
 Row: TypeAlias = list[Cell]
-Table: TypeAlias = dict[str, Any]
+#: Its columns and rows as JSON data.
+PageTable: TypeAlias = dict[str, Any]
 
 
 def page_table(
     columns: Iterable[str], numeric: Iterable[str], rows: Sequence[Row], label: str, left_out: list[str]
-) -> Table:
+) -> PageTable:
     """Return a table as JSON data for the page; what is too long is left out, with a note in `left_out`."""
     if len(rows) > _MOST_ROWS:
         left_out.append(f"{label}: {len(rows) - _MOST_ROWS:,} of {len(rows):,} rows.")
@@ -65,7 +55,7 @@ def _in_json(cell: Cell) -> dict[str, Any]:
 # ---- summary
 
 
-def headlines(documents: Sequence[Results], names: Sequence[str], left_out: list[str]) -> Table:
+def headlines(documents: Sequence[Results], names: Sequence[str], left_out: list[str]) -> PageTable:
     """Return the summary table: for each file and primitive, the fastest case at the largest n.
 
     Parameters
@@ -97,7 +87,7 @@ def headlines(documents: Sequence[Results], names: Sequence[str], left_out: list
     return page_table(columns, ("n", "time", "GB/s", "of copy", "G items/s"), found, "The summary", left_out)
 
 
-def devices_table(documents: Sequence[Results], names: Sequence[str], left_out: list[str]) -> Table | None:
+def devices_table(documents: Sequence[Results], names: Sequence[str], left_out: list[str]) -> PageTable | None:
     """Return the table with a row for each file and a column for each primitive; None for files of one device.
 
     A cell has the GB/s of the fastest case of the primitive at the largest n that most files have, so that a column has
@@ -117,7 +107,7 @@ def devices_table(documents: Sequence[Results], names: Sequence[str], left_out: 
         return None  # other tools' files have no GB/s
     sizes: dict[str, Counter[int]] = {}
     for document in documents:
-        for primitive, n in {(result.primitive, result.n) for result in document.results}:
+        for primitive, n in dict.fromkeys((result.primitive, result.n) for result in document.results):
             sizes.setdefault(primitive, Counter())[n] += 1
     largest = {primitive: max(counts, key=lambda n: (counts[n], n)) for primitive, counts in sizes.items()}
     titles = {primitive: f"{primitive} {n_text(n)}" for primitive, n in largest.items()}
@@ -176,13 +166,8 @@ def page_warnings(documents: Sequence[Results], names: Sequence[str]) -> list[di
     """
     found: list[dict[str, Any]] = []
     for document, name in zip(documents, names, strict=True):
-        said = [*_of_run(document), *remarks(document.device, document.results)]
-        groups: dict[tuple[str, str], list[Remark]] = {}
-        for remark in said:
-            # Warnings that differ only in figures are merged; failures are listed one by one.
-            alike = remark.text if remark.kind == "error" else re.sub(r"\d[\d.,]*", "#", remark.text)
-            groups.setdefault((remark.kind, alike), []).append(remark)
-        for (kind, _), group in groups.items():
+        for group in group_alike([*_of_run(document), *remarks(document.device, document.results)]):
+            kind = group[0].kind
             cases = [clean(case) for remark in group for case in remark.cases] if kind != "error" else []
             others = f" ({len(group)} such warnings, each with its own figures.)" if len(group) > 1 else ""
             found.append(
@@ -220,16 +205,14 @@ def device_card(document: Results, name: str, file_name: str, content: bytes) ->
     tick = "no timestamps" if period is None else f"steps of {step or period:g} ns, {period:g} ns per tick"
     if period is not None and device.tick_period_source:
         tick += f" ({device.tick_period_source})"
-    calibration = device.calibration
+    calibration = device.calibration or CalibrationData()
     peaks: list[str] = []
-    if calibration is not None and calibration.copy:
+    if calibration.copy:
         peaks.append(f"copy {format_number(max(speed.gbytes_per_s for speed in calibration.copy))} GB/s")
-    if calibration is not None and calibration.fma_gflops:
+    if calibration.fma_gflops:
         peaks.append(f"FMA {format_number(calibration.fma_gflops)} GFLOP/s")
-    if calibration is not None and calibration.peaks_gops:
-        peaks += [
-            f"{PEAKS.get(name, name)} {format_number(gops)} · 10⁹/s" for name, gops in calibration.peaks_gops.items()
-        ]
+    for kind, gops in (calibration.peaks_gops or {}).items():
+        peaks.append(f"{PEAKS.get(kind, kind)} {format_number(gops)} · 10⁹/s")
     floors = [
         f"{key.removesuffix('_ns').replace('_', ' ')} {format_time(value)}"
         for key, value in (device.floors or {}).items()
@@ -271,7 +254,7 @@ def _host(host: Host) -> str:
 # ---- results
 
 
-def results_table(documents: Sequence[Results], names: Sequence[str], left_out: list[str]) -> Table:
+def results_table(documents: Sequence[Results], names: Sequence[str], left_out: list[str]) -> PageTable:
     """Return the table of all pooled results: one row per result, and one per kernel.
 
     Surplus rows are left out, with a note in `left_out`.
@@ -338,48 +321,18 @@ def _result_rows(document: Results, name: str, result: Result, quantities: list[
     return [whole, *kernels]
 
 
-# ---- verdicts, roofline
+# ---- of tables that files and terminals show, too
 
 
-def _rank_values(rank: Rank) -> tuple[float | None, ...]:
-    return None, None, rank.time_ns, rank.speedup, *rank.quantities.values()
+def shown_table(table: Table, label: str, left_out: list[str]) -> PageTable:
+    """Return a table as JSON data for the page; numbers of its cells sort the rows."""
+    numeric = [column.heading for column in table.columns if column.right]
+    rows = [list(row.cells) for row in table.rows]
+    return page_table([column.heading for column in table.columns], numeric, rows, label, left_out)
 
 
 def comparison_table(comparison: Comparison, label: str, left_out: list[str]) -> dict[str, Any]:
     """Return title, conclusion, remarks, and the table of rows or ranks of a comparison."""
-    rows: list[Row]
-    if comparison.ranks:
-        rows = [
-            [Cell(text, value) for text, value in zip(cells, _rank_values(rank), strict=True)]
-            for cells, rank in zip(rank_cells(comparison), comparison.ranks, strict=True)
-        ]
-        headings, numeric = RANK_HEADINGS, RANK_HEADINGS[2:]
-    else:
-        rows = []
-        for row in comparison.all_rows:
-            cells, v = row_cells(row), row.verdict
-            values = (
-                (None,) * 7
-                if v is None or row.values is None
-                else (None, None, *row.values, v.ratio, v.high - v.low, None)
-            )
-            kinds = ("", row.part, "", "", "", "", "" if v is None else f"verdict {row.word}")
-            texts = map(str.strip, cells)
-            rows.append([Cell(*one) for one in zip(texts, values, kinds, strict=True)])
-        headings, numeric = HEADINGS, ("old", "new", "new / old", "interval")
-    return {
-        "title": comparison_title(comparison),
-        "conclusion": comparison_conclusion(comparison),
-        "remarks": comparison_remarks(comparison),
-        "table": page_table(headings, numeric, rows, label, left_out),
-    }
-
-
-def roofline_table(found: Sequence[Point], label: str, left_out: list[str]) -> Table:
-    """Return the table of predicted and measured times."""
-    rows: list[Row] = []
-    for p in found:
-        values = (None, p.n, p.intensity, p.predicted_ns, p.measured_ns, p.share, None)
-        *cells, why = point_cells(p)
-        rows.append([*map(Cell, cells, values), Cell(why, kind="prose")])
-    return page_table(ROOFLINE_HEADINGS, ROOFLINE_HEADINGS[1:6], rows, label, left_out)
+    table = comparison_rows(comparison)
+    made: dict[str, Any] = {"title": table.title, "conclusion": table.conclusion, "remarks": table.remarks}
+    return made | {"table": shown_table(table, label, left_out)}

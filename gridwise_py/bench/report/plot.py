@@ -7,7 +7,6 @@ against hot.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from ...errors import ArgumentError
 from ..analysis.lines import result_lines, yardsticks
@@ -15,7 +14,7 @@ from ..cases.case import YARDSTICK
 from ..results.model import Results
 from ..results.rounds import pooled
 from .charts import Chart, primitive_charts
-from .picture import below, beside, check_picture, still, titled, write_picture
+from .picture import below, beside, still, titled
 from .vega import Spec
 
 # Sizes of drawing areas, without axis labels.
@@ -23,28 +22,6 @@ _HALF, _WHOLE, _HEIGHT = 390, 720, 220
 _PRIMITIVE_SIZE = 17
 # With a longer name, the legend of a half-width chart has room for one name per line only.
 _LONG_NAME = 26
-
-
-def plot_results(documents: Sequence[Results], names: Sequence[str], out: str | Path) -> None:
-    """Draw results and write the picture.
-
-    Parameters
-    ----------
-    documents : sequence of Results
-        As `read_results` returns them.
-    names : sequence of str
-        Their names in the legend.
-    out : str or Path
-        ``.png``, ``.svg`` or ``.pdf``.
-
-    Raises
-    ------
-    ArgumentError
-        If Altair is not installed, the suffix is another, or there is nothing to draw.
-    """
-    out = Path(out)
-    check_picture(out)
-    write_picture(results_picture(documents, names), out)
 
 
 def results_picture(documents: Sequence[Results], names: Sequence[str]) -> Spec:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from ...display.quantities import format_count, format_number, format_percent, format_time
-from ...display.table import Column
+from ...display.table import Cell, Column
 from ...errors import ArgumentError
 from ..analysis.roofline import Ceilings, Point
 from ..results.model import Results
 from .charts import roofline_chart
-from .picture import check_picture, still, titled, write_picture
+from .picture import still, titled
 from .text_table import TextTable
 from .vega import Spec
 
 _PICTURE_WIDTH = 860
-HEADINGS = (
-    "case", "n", "flop/byte", "predicted", "measured", "of the roof", "kernels", "what the gap is likely to be",
+_COLUMNS = (
+    Column("case"), Column("n", right=True), Column("flop/byte", right=True, priority=4),
+    Column("predicted", right=True, priority=1), Column("measured", right=True),
+    Column("of the roof", right=True, priority=2), Column("kernels", prose=True),
+    Column("what the gap is likely to be", prose=True),
 )  # fmt: skip
 
 
@@ -46,47 +48,27 @@ def ceilings_text(document: Results, ceilings: Ceilings) -> str:
     )
 
 
-def point_cells(p: Point) -> tuple[str, ...]:
-    """Return the texts of a point, one for each of `HEADINGS`."""
-    kernels = "; ".join(f"{label} {format_percent(share)}" for label, share in p.kernels)
+def _cells(p: Point, *, singles: bool) -> tuple[Cell, ...]:
+    """Return the cells of a point, one for each of `_COLUMNS`."""
+    named = p.kernels if singles or len(p.kernels) > 1 else ()
+    kernels = "; ".join(f"{label} {format_percent(share)}" for label, share in named)
     bound = f"arithmetic, {p.peak}" if p.bound == "arithmetic" and p.peak != "f32" else p.bound
     return (
-        p.name, format_count(p.n), f"{p.intensity:.3g}", f"{format_time(p.predicted_ns)} ({bound})",
-        format_time(p.measured_ns), format_percent(p.share), kernels, p.why,
+        Cell(p.name), Cell(format_count(p.n), p.n), Cell(f"{p.intensity:.3g}", p.intensity),
+        Cell(f"{format_time(p.predicted_ns)} ({bound})", p.predicted_ns),
+        Cell(format_time(p.measured_ns), p.measured_ns), Cell(format_percent(p.share), p.share),
+        Cell(kernels), Cell(p.why, kind="prose"),
     )  # fmt: skip
 
 
-# For a terminal: which columns hold numbers, and which are left out first.
-_PRIORITIES = {"flop/byte": 4, "predicted": 1, "of the roof": 2}
-
-
-def roofline_table(document: Results, ceilings: Ceilings, found: Sequence[Point]) -> TextTable:
-    """Return the table for a terminal."""
-    prose = HEADINGS[6:]
-    columns = [
-        Column(heading, right=heading not in (HEADINGS[0], *prose), priority=_PRIORITIES.get(heading, 0),
-               prose=heading in prose)
-        for heading in HEADINGS
-    ]  # fmt: skip
-    table = TextTable(columns, ceilings_text(document, ceilings))
+def roofline_table(
+    document: Results, ceilings: Ceilings, found: Sequence[Point], *, singles: bool = False
+) -> TextTable:
+    """Return the table of predicted and measured times; `singles`: also where a kernel is alone, it is named."""
+    table = TextTable(_COLUMNS, ceilings_text(document, ceilings))
     for p in found:
-        cells = point_cells(p)
-        # A single kernel is the whole.
-        table.add_row(*cells[:6], cells[6] if len(p.kernels) > 1 else "", cells[7])
+        table.add_row(*_cells(p, singles=singles))
     return table
-
-
-def plot_roofline(document: Results, ceilings: Ceilings, found: Sequence[Point], out: str | Path) -> None:
-    """Draw operations per second over operations per byte, with the ceilings, and write the picture.
-
-    Raises
-    ------
-    ArgumentError
-        If Altair is not installed, the suffix is not of a picture, or no case has operations.
-    """
-    out = Path(out)
-    check_picture(out)
-    write_picture(roofline_picture(document, ceilings, found), out)
 
 
 def roofline_picture(document: Results, ceilings: Ceilings, found: Sequence[Point]) -> Spec:

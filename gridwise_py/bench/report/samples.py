@@ -18,7 +18,7 @@ _MOST = 1_000
 _LEAST = 60
 
 
-def thinned(values: Sequence[float], most: int) -> list[int]:
+def thin(values: Sequence[float], most: int) -> list[int]:
     """Return which values to draw: the smallest and the largest of each of `most` / 2 sections.
 
     So outliers are always drawn, and so are the first and the last value.
@@ -98,7 +98,7 @@ def _series(name: str, rounds: Sequence[Result], most: int) -> dict[str, Any]:
     of = "GPU span" if any(result.positive_ns("gpu_span") for result in rounds) else "CPU wall"
     visits = [result.positive_ns("gpu_span" if of == "GPU span" else "cpu_wall") for result in rounds]
     values = [value for visit in visits for value in visit]
-    kept = thinned(values, most)
+    kept = thin(values, most)
     begins = np.cumsum([0, *(len(visit) for visit in visits)])[1:-1]
     canaries = [time for result in rounds for time in result.settled_canary_ns]
     return {
@@ -110,5 +110,5 @@ def _series(name: str, rounds: Sequence[Result], most: int) -> dict[str, Any]:
         # Six digits are enough for a picture; more would make up most of the page.
         "ns": [float(f"{values[i]:.6g}") for i in kept],
         "rounds": [int(begin) for begin in begins],
-        "canary_ns": [float(f"{canaries[i]:.6g}") for i in thinned(canaries, 200)],
+        "canary_ns": [float(f"{canaries[i]:.6g}") for i in thin(canaries, 200)],
     }

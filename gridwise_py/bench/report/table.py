@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
@@ -11,7 +10,7 @@ from rich.text import Text
 
 from ...display.quantities import format_each, format_number, format_time
 from ...display.table import Cell, Column, Table
-from ..analysis.remarks import CLOCK_WORDS, DIFFER_MARK, Remark, listed, remarks
+from ..analysis.remarks import CLOCK_WORDS, DIFFER_MARK, Remark, group_alike, listed, remarks
 from ..cases.mode import Mode
 from ..cases.names import n_text
 from ..results.columns import QUANTITIES, Quantity, Shares, shown
@@ -198,12 +197,8 @@ def _of_baseline(results: Sequence[Result], series_of: Callable[[Result], Series
 def _said(found: Sequence[Remark]) -> Iterator[Text]:
     """Yield remarks as lines: failures, then the first few warnings, then the rest."""
     lines = [(remark.kind, remark.text) for remark in found if remark.kind == "error"]
-    # Warnings of several cases that differ only in figures are merged.
-    alike: dict[str, list[Remark]] = {}
-    for remark in found:
-        if remark.kind == "warning":
-            alike.setdefault(re.sub(r"\d[\d.,]*", "#", remark.text), []).append(remark)
-    for warnings in list(alike.values())[:_MOST_WARNINGS]:
+    alike = group_alike(remark for remark in found if remark.kind == "warning")
+    for warnings in alike[:_MOST_WARNINGS]:
         cases = list(dict.fromkeys(case for warning in warnings for case in warning.cases))
         text = warnings[0].text
         for word, option in _CLI_WORDS:

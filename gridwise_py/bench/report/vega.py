@@ -92,7 +92,7 @@ class Datasets:
         self._rows[name] = list(rows)
         return load_altair().NamedData(name)
 
-    def spec(self, chart: altair.LayerChart, height: int = _HEIGHT) -> Spec:
+    def spec(self, chart: altair.LayerChart | altair.FacetChart, height: int = _HEIGHT) -> Spec:
         """Return the specification of a chart, with its rows, as wide as its container."""
         # The tests check the specifications against the schema; checking each again would take seconds.
         made = chart.properties(width="container", height=height).to_dict(validate=False)
@@ -251,9 +251,12 @@ def _decades(low: float, high: float) -> list[float]:
     return ticks[:: math.ceil(len(ticks) / 7)]
 
 
-def dash(files: Sequence[str]) -> altair.Scale:
-    """Return the scale of dashes by file."""
-    return load_altair().Scale(domain=list(files), range=[_DASHES[i % len(_DASHES)] for i in range(len(files))])
+def dashes_of(files: Sequence[str]) -> altair.StrokeDash:
+    """Return the channel of dashes by file, with a legend where there are several."""
+    alt, named = load_altair(), list(dict.fromkeys(files))
+    scale = alt.Scale(domain=named, range=[_DASHES[i % len(_DASHES)] for i in range(len(named))])
+    legend = alt.Legend(title="file", symbolType="stroke") if len(named) > 1 else None
+    return alt.StrokeDash("file:N", scale=scale, legend=legend)
 
 
 def _shape(i: int) -> str:
@@ -305,12 +308,11 @@ def marks(
     colour = alt.Color("case:N", scale=domain, title="case", legend=legend)
     layers: list[altair.Chart] = []
     if joined:
-        of_files = alt.Legend(title="file", symbolType="stroke") if len(files) > 1 else None
         layers.append(
             base.mark_line(strokeWidth=1.8).encode(
                 y=y,
                 color=colour,
-                strokeDash=alt.StrokeDash("file:N", scale=dash(files), legend=of_files),
+                strokeDash=dashes_of(files),
                 order=alt.Order("items:Q"),
                 detail=[alt.Detail("case:N"), alt.Detail("file:N")],
             )

@@ -6,7 +6,7 @@ What a function returns is judged by intervals (`apart`), so an experiment never
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,10 +20,8 @@ from ..sampling.protocol import SamplingProtocol
 from ..sweep.suite import Job
 from ..sweep.worker import measure_isolated
 from .lab import Lab, known
-from .model import EXPERIMENTS, RATE, Outcome, Reading, Readings, Verdict, apart, experiment, larger, outcome
+from .model import RATE, Experiment, Judge, Measure, Outcome, Reading, Readings, Verdict, apart, larger, outcome
 from .timers import TIMERS, TimedJob, Timer
-
-__all__ = ["EXPERIMENTS", "quantised"]
 
 _RING = (
     "E. Ring, The Microsecond Lie (dev.to): 160 µs submitted, 434 µs by events, 404 µs with a wait, on an RTX 4070 Ti"
@@ -35,6 +33,19 @@ _SUBMIT, _GPU, _WALL = (timer.name for timer in TIMERS[:3])
 _HARDLY, _MUCH = 1.10, 1.5
 _AGREE = 1.05
 _BROWSER_NS = 100_000
+
+#: All experiments by name, in the order of their definition.
+EXPERIMENTS: dict[str, Experiment] = {}
+
+
+def experiment(name: str, claim: str, source: str, judge: Judge, **needs: Any) -> Callable[[Measure], Experiment]:
+    """Register the function that measures for an experiment; `needs` are its other fields."""
+
+    def made(measure: Measure) -> Experiment:
+        EXPERIMENTS[name] = Experiment(name, claim, source, measure, judge, **needs)
+        return EXPERIMENTS[name]
+
+    return made
 
 
 def _in_turns(job: TimedJob, timers: Mapping[str, Timer], lab: Lab) -> Readings:

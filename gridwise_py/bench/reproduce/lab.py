@@ -12,7 +12,6 @@ import wgpu
 
 from ... import Array, Primitive, TimingResult, asarray, request_device, synchronize
 from ...internals import context_of
-from .model import Facts
 
 
 @dataclass
@@ -51,10 +50,14 @@ class Lab:
         self._rng = np.random.default_rng(self.seed)
 
     @property
-    def facts(self) -> Facts:
-        """What verdicts must know of the device."""
-        context = context_of(self.device)
-        return Facts(context.capabilities.is_cpu, context.has_timestamps)
+    def is_cpu(self) -> bool:
+        """Whether the adapter is software."""
+        return context_of(self.device).capabilities.is_cpu
+
+    @property
+    def has_timestamps(self) -> bool:
+        """Whether the device has timestamps."""
+        return context_of(self.device).has_timestamps
 
     def size(self, n: int) -> int:
         """Return a number of items, scaled; at least 1."""
@@ -62,7 +65,7 @@ class Lab:
 
     def side(self, on_gpu: int, on_cpu: int) -> int:
         """Return the side of a matrix, scaled; a multiple of 4."""
-        return max(4, round((on_cpu if self.facts.is_cpu else on_gpu) * self.scale ** (1 / 3) / 4) * 4)
+        return max(4, round((on_cpu if self.is_cpu else on_gpu) * self.scale ** (1 / 3) / 4) * 4)
 
     def floats(self, n: int, device: wgpu.GPUDevice | None = None) -> Array:
         """Return random numbers on the device."""
@@ -88,7 +91,7 @@ class Lab:
 
         Times of the GPU and of the CPU, unless `options` say otherwise.
         """
-        words: dict[str, Any] = {"enable_gpu_timing": self.facts.has_timestamps, "enable_cpu_timing": True, **options}
+        words: dict[str, Any] = {"enable_gpu_timing": self.has_timestamps, "enable_cpu_timing": True, **options}
 
         def call() -> TimingResult:
             return primitive.execute(**words).get_timing_result()

@@ -35,20 +35,6 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Facts:
-    """What a verdict must know of the device.
-
-    Attributes
-    ----------
-    is_cpu : bool
-    has_timestamps : bool
-    """
-
-    is_cpu: bool
-    has_timestamps: bool
-
-
-@dataclass(frozen=True)
 class Reading:
     """The samples of one quantity, summarised.
 
@@ -167,14 +153,13 @@ class Experiment:
     needs_timestamps: bool = True
     needs_gpu: bool = False
 
-    def obstacle(self, facts: Facts) -> Outcome | None:
+    def obstacle(self, *, is_cpu: bool, has_timestamps: bool) -> Outcome | None:
         """Return why it cannot be shown on a device, before anything is measured."""
-        if self.needs_timestamps and not facts.has_timestamps:
+        if self.needs_timestamps and not has_timestamps:
             return Outcome(Verdict.CANNOT, "the adapter has no timestamp-query; choose another one with --adapter")
-        if self.needs_gpu and facts.is_cpu:
-            return Outcome(
-                Verdict.CANNOT, "the adapter is software on the CPU: it has no clock and no power of its own"
-            )
+        if self.needs_gpu and is_cpu:
+            said = "the adapter is software on the CPU: it has no clock and no power of its own"
+            return Outcome(Verdict.CANNOT, said)
         return None
 
     def judged(self, readings: Readings) -> Outcome:
@@ -183,17 +168,3 @@ class Experiment:
         if empty:
             return Outcome(Verdict.CANNOT, f"no valid time of: {', '.join(empty)}")
         return self.judge(readings)
-
-
-#: All experiments by name, in the order of their definition.
-EXPERIMENTS: dict[str, Experiment] = {}
-
-
-def experiment(name: str, claim: str, source: str, judge: Judge, **needs: Any) -> Callable[[Measure], Experiment]:
-    """Register the function that measures for an experiment; `needs` are its other fields."""
-
-    def made(measure: Measure) -> Experiment:
-        EXPERIMENTS[name] = Experiment(name, claim, source, measure, judge, **needs)
-        return EXPERIMENTS[name]
-
-    return made

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from ..report.picture import below, beside, still, titled, write_picture
+from ..report.picture import below, beside, still, titled
 from ..report.vega import COLOURS, GREY, SECONDS, Datasets, Spec, load_altair, quantity
 from .model import NS, Verdict
 
@@ -51,8 +50,3 @@ def claims_picture(document: Mapping[str, Any]) -> Spec:
     title = f"{device['adapter']} ({device['driver']}); gridwise_py {version}, {day}"
     rows = [beside(charts[i : i + _COLUMNS]) for i in range(0, len(charts), _COLUMNS)]
     return titled(below(rows), [title], "Medians, with their 95 % intervals.")
-
-
-def plot_claims(document: Mapping[str, Any], out: Path) -> None:
-    """Write the picture."""
-    write_picture(claims_picture(document), out)

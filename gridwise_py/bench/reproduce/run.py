@@ -11,11 +11,8 @@ import wgpu
 from ...errors import DeviceError, LimitError, TimingError
 from ..results.context import run_context
 from ..sweep.worker import WorkerError
-from .experiments import EXPERIMENTS
 from .lab import Lab
 from .model import Experiment, Outcome, Reading, Readings, Verdict
-
-__all__ = ["EXPERIMENTS", "reproduce"]
 
 SCHEMA = "gridwise.reproduce"
 
@@ -66,7 +63,7 @@ def reproduce(
 
 
 def _run(each: Experiment, lab: Lab) -> tuple[Readings, Outcome]:
-    obstacle = each.obstacle(lab.facts)
+    obstacle = each.obstacle(is_cpu=lab.is_cpu, has_timestamps=lab.has_timestamps)
     if obstacle is not None:
         return {}, obstacle
     try:
@@ -80,11 +77,8 @@ def _entry(each: Experiment, readings: Readings, found: Outcome) -> dict[str, An
     measured: dict[str, Any] = {}
     for name, samples in readings.items():
         reading = Reading.of(samples, each.unit) if samples else None
-        measured[name] = {
-            "unit": each.unit, "median": None if reading is None else reading.median,
-            "low": None if reading is None else reading.low, "high": None if reading is None else reading.high,
-            "samples": list(samples),
-        }  # fmt: skip
+        ends = {end: getattr(reading, end, None) for end in ("median", "low", "high")}
+        measured[name] = {"unit": each.unit, **ends, "samples": list(samples)}
     return {
         "name": each.name, "claim": each.claim, "source": each.source, "verdict": found.verdict.value,
         "reason": found.reason, "measured": measured,

@@ -5,12 +5,15 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import wgpu
 
 from ... import Array, Event, VectorAdd, asarray, empty_like, synchronize
+
+#: Around a job; None where a clock of the CPU times it.
+_Events: TypeAlias = tuple[Event, Event] | None
 
 
 class Timer(NamedTuple):
@@ -65,49 +68,49 @@ class TimedJob:
 
     def sample_ns(self, timer: Timer) -> float:
         """Run the job once, from an idle queue, and return the timer's time."""
-        start, end = (Event(self.device), Event(self.device)) if timer.clock is None else (None, None)
-        clock = getattr(time, f"{timer.clock}_ns") if timer.clock else None
-        run = self._transfers if self._arrays is None else self._prepared(self._arrays, start, end)
+        events = (Event(self.device), Event(self.device)) if timer.clock is None else None
+        clock: Callable[[], int] = getattr(time, f"{timer.clock}_ns") if timer.clock else int
+        run = self._transfer if self._arrays is None else self._prepare(self._arrays, events)
         synchronize(self.device)
         collecting = gc.isenabled()
         gc.disable()
         try:
-            before = clock() if clock else 0
-            run(start, end, timer.waits)
-            after = clock() if clock else 0
+            before = clock()
+            run(events, timer.waits)
+            after = clock()
         finally:
             if collecting:
                 gc.enable()
-        if start is not None and end is not None:
-            end.synchronize()
-            return start.elapsed_ns(end)
+        if events is not None:
+            events[1].synchronize()
+            return events[0].elapsed_ns(events[1])
         synchronize(self.device)
         return float(after - before)
 
-    def _prepared(self, arrays: dict[str, Array], start: Event | None, end: Event | None) -> Callable[..., None]:
+    def _prepare(self, arrays: dict[str, Array], events: _Events) -> Callable[[_Events, bool], None]:
         """Encode the job, so that only its submission and the wait are timed."""
         encoder = self.device.create_command_encoder(label="gridwise timers")
-        if start is not None:
-            start.record(encoder)
+        if events is not None:
+            events[0].record(encoder)
         self._add.record(encoder, a=arrays["a"], b=arrays["b"], output=arrays["output"])
-        if end is not None:
-            end.record(encoder)
+        if events is not None:
+            events[1].record(encoder)
         commands = [encoder.finish()]
 
-        def run(_start: Event | None, _end: Event | None, waits: bool) -> None:
+        def run(_events: _Events, waits: bool) -> None:
             self.device.queue.submit(commands)
             if waits:
                 synchronize(self.device)
 
         return run
 
-    def _transfers(self, start: Event | None, end: Event | None, waits: bool) -> None:
+    def _transfer(self, events: _Events, waits: bool) -> None:
         """Create memory, upload, add, download; for a timer without a wait, all before the download."""
-        if start is not None:
-            start.record()
-        arrays = {name: asarray(items, self.device) for name, items in self._data.items()}
-        output = self._add.execute(a=arrays["a"], b=arrays["b"]).output
+        if events is not None:
+            events[0].record()
+        a, b = (asarray(items, self.device) for items in self._data.values())
+        output = self._add.execute(a=a, b=b).output
         if waits:
             output.to_numpy()
-        if end is not None:
-            end.record()
+        if events is not None:
+            events[1].record()

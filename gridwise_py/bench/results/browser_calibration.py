@@ -44,9 +44,9 @@ def calibration_of_page(found: PageCalibration, base: int, now_step_ns: float) -
         None if no check of the tick has timestamps.
     """
 
-    def judged(passes: PagePasses) -> Passes:
+    def judge(passes: PagePasses) -> Passes:
         ticks = absolute(passes.ticks, base)[:, None, :]
-        return Passes.judged(ticks, passes.wall + now_step_ns, PERIOD_NS)
+        return Passes.judge(ticks, passes.wall + now_step_ns, PERIOD_NS)
 
     check = _tick_check(found.tick_checks, base)
     if check is None:
@@ -55,7 +55,7 @@ def calibration_of_page(found: PageCalibration, base: int, now_step_ns: float) -
     submissions = floors.submissions
     speeds: dict[str, list[dict[str, float]]] = {"copy": [], "triad": []}
     for ceiling in sorted(found.ceilings, key=lambda ceiling: ceiling.array_bytes):
-        times = [float(ns) / passes.trials for passes in ceiling.passes for ns in judged(passes).lengths_ns]
+        times = [float(ns) / passes.trials for passes in ceiling.passes for ns in judge(passes).lengths_ns]
         if times:
             name, size = ceiling.name, ceiling.array_bytes
             speeds[name].append(speed_from(size, _MOVED_ARRAYS[name] * size, float(np.median(times))))
@@ -64,9 +64,7 @@ def calibration_of_page(found: PageCalibration, base: int, now_step_ns: float) -
         tick_period_ns=PERIOD_NS,
         tick_step_ns=step_ns,
         tick_check=check,
-        floors_ns=floors_from(
-            judged(floors.one), judged(floors.many), max(2, floors.many.trials), submissions, step_ns
-        ),
+        floors_ns=floors_from(judge(floors.one), judge(floors.many), max(2, floors.many.trials), submissions, step_ns),
         synchronising_ns={
             "submit": median_or_none([submit for submit, _ in submissions]),
             "wait_when_idle": None,
@@ -77,7 +75,7 @@ def calibration_of_page(found: PageCalibration, base: int, now_step_ns: float) -
         copy=tuple(speeds["copy"]),
         triad=tuple(speeds["triad"]),
         cache_bytes=cache_knee_bytes(speeds["copy"]),
-        fma_gflops=_fma_gflops(found.fma, judged),
+        fma_gflops=_fma_gflops(found.fma, judge),
     )
 
 
@@ -92,6 +90,6 @@ def _tick_check(checks: Sequence[PagePasses], base: int) -> TickCheck | None:
     return next((check for check in found if check.ok), found[-1] if found else None)
 
 
-def _fma_gflops(runs: Sequence[FmaPasses], judged: Callable[[PagePasses], Passes]) -> float | None:
-    speeds = [fma_flops(run.workgroups) * run.trials / float(ns) for run in runs for ns in judged(run).lengths_ns]
+def _fma_gflops(runs: Sequence[FmaPasses], judge: Callable[[PagePasses], Passes]) -> float | None:
+    speeds = [fma_flops(run.workgroups) * run.trials / float(ns) for run in runs for ns in judge(run).lengths_ns]
     return median_or_none(speeds)

@@ -24,7 +24,7 @@ from .browser_calibration import PERIOD_NS, WAIT_METHOD, absolute, calibration_o
 from .browser_file import protocol_of
 from .browser_model import PageBlock, PageFile, PageResult
 from .entries import result_of
-from .model import SCHEMA, SCHEMA_VERSION, Device, Result, Results
+from .model import Context, Device, Host, Result, Results
 from .shares import calibrated, with_shares
 
 _SOFTWARE = re.compile(r"swiftshader|llvmpipe|softpipe|basic render", re.IGNORECASE)
@@ -84,61 +84,45 @@ class _Page:
         """Return the document without results."""
         file, context = self._file, self._file.context
         versions = {"gridwise_py": file.gridwise_py, "wgpu": None, "numpy": None, "python": None}
-        host = {"system": context.platform or "", "release": "", "machine": ""}
-        return Results.from_json(
-            json_data(
-                {
-                    "schema": SCHEMA,
-                    "schema_version": SCHEMA_VERSION,
-                    "context": {
-                        "time": context.time,
-                        "versions": {**versions, "browser": self._browser()},
-                        "host": {**host, "cpu_count": context.cpu_count},
-                        "byteorder": "little",
-                        "git": None,
-                        "seed": self._protocol.seed,
-                        "command": None,
-                        "suite": file.suite,
-                        "clock": "not applicable" if self._is_cpu else "not held",
-                        "user_agent": context.user_agent,
-                        "now_step_ns": self._now_step_ns,
-                        "imported_by": __version__,
-                        "bundle_sha256": file.bundle_sha256,
-                    },
-                    "device": device.to_json(),
-                    "protocol": self._protocol.to_dict(),
-                    "complete": file.complete,
-                    "planned": len(file.results) if file.planned is None else file.planned,
-                    "ticks_file": None,
-                    "results": [],
-                }
-            )
-        )
+        return Results(
+            context=Context(
+                time=context.time,
+                versions={**versions, "browser": self._browser()},
+                host=Host(system=context.platform or "", release="", machine="", cpu_count=context.cpu_count),
+                byteorder="little",
+                seed=self._protocol.seed,
+                suite=file.suite,
+                clock="not applicable" if self._is_cpu else "not held",
+                unknown={
+                    "user_agent": context.user_agent, "now_step_ns": self._now_step_ns, "imported_by": __version__,
+                    "bundle_sha256": file.bundle_sha256,
+                },
+            ),
+            device=device,
+            protocol=json_data(self._protocol.to_dict()),
+            complete=file.complete,
+            planned=len(file.results) if file.planned is None else file.planned,
+        )  # fmt: skip
 
     def device(self) -> Device:
         """Return the device, without its calibration."""
         device, info = self._file.device, self._info
-        backend = f"WebGPU in {self._browser()}" + (f" on {info['backend']}" if info.get("backend") else "")
-        described = {
-            "adapter": self._adapter(),
-            "adapter_type": "CPU" if self._is_cpu else _TYPES.get(str(info.get("type")), "Unknown"),
-            "backend": backend,
-            "vendor": str(info.get("vendor") or ""),
-            "driver": str(info.get("driver") or "not told to pages"),
-            "features": device.features,
-            "limits": {_kebab(name): limit for name, limit in device.limits.items()},
-            "subgroup_size": device.subgroup_size,
-            "tick_period_ns": self._period_ns,
-            "tick_period_source": None if self._period_ns is None else "WebGPU",
-            "tick_step_ns": self._step_ns,
-            "wait_method": WAIT_METHOD,
-            "lookback": {"u32x2": asdict(self._lookback())},
-            "floors": None,
-            "calibration": None,
-            "webgl_renderer": device.webgl_renderer,
-            "class": self._file.class_,
-        }
-        return Device.from_json(json_data(described))
+        return Device(
+            adapter=self._adapter(),
+            adapter_type="CPU" if self._is_cpu else _TYPES.get(str(info.get("type")), "Unknown"),
+            backend=f"WebGPU in {self._browser()}" + (f" on {info['backend']}" if info.get("backend") else ""),
+            vendor=str(info.get("vendor") or ""),
+            driver=str(info.get("driver") or "not told to pages"),
+            features=device.features,
+            limits={_kebab(name): limit for name, limit in device.limits.items()},
+            subgroup_size=device.subgroup_size,
+            tick_period_ns=self._period_ns,
+            tick_period_source=None if self._period_ns is None else "WebGPU",
+            tick_step_ns=self._step_ns,
+            wait_method=WAIT_METHOD,
+            lookback=json_data({"u32x2": asdict(self._lookback())}),
+            unknown={"webgl_renderer": device.webgl_renderer, "class": self._file.class_},
+        )
 
     def _lookback(self) -> Any:
         names = [name for name in ProbeCounts._fields if name != "in_time"]  # a page does all dispatches

@@ -139,7 +139,7 @@ def run_header(
         "command": None if command is None else without_paths(command),
         "suite": suite,
     }
-    spreads = [asdict(spread) for spread in known_spreads(device)]
+    spreads = [spread.to_json() for spread in known_spreads(device)]
     header["device"] |= {"floors": floors, "calibration": calibration, "repeatability": spreads}
     return Results.from_json(
         json_data(header | {"protocol": dict(protocol), "complete": True, "ticks_file": None, "results": []})

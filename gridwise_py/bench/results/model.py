@@ -16,11 +16,12 @@ from ...settings import ShaderChecks, strictest
 from ...storage.records import Record, key, left_out, may_lack
 from ...storage.schemas import Limits
 from ..calibrate.canary import CanaryTime, settled
+from ..calibrate.repeatability import Spread
 from ..cases.mode import Mode
 from ..cases.names import case_name
 from ..sampling.machine_load import is_busy
 from ..stats.energy import EnergyResult
-from ..stats.series import Count, Difference, Positive, Series, StopReason, Summary, Time
+from ..stats.series import Count, Difference, Positive, Series, StopReason, Summary, Time, Timed
 from ..stats.statistics import together
 
 SCHEMA: Final = "gridwise.bench"
@@ -33,8 +34,6 @@ _Rate = Annotated[float, Limits(above=0)]
 _Bytes = Annotated[float, Limits(at_least=1)]
 _Amount = Annotated[int, Limits(at_least=0, at_most=1e40)]
 _Deviation = Annotated[float, Limits(at_least=0, at_most=1000)]
-#: The series that stands for a case.
-Timed = Literal["gpu_span", "cpu_wall"]
 #: Values of axes.
 _Axis = str | float | bool | None
 _Floors = Mapping[str, Difference | None]
@@ -100,10 +99,10 @@ class Context(Record):
     versions: Annotated[Mapping[str, str | None], Limits(needs=("gridwise_py", "wgpu", "numpy", "python"))]
     host: Host
     byteorder: Literal["little", "big"] | None = left_out()
-    git: Git | None
+    git: Git | None = None
     user_git: Git | None = left_out()
-    seed: Count
-    command: tuple[str, ...] | None
+    seed: Count = 0
+    command: tuple[str, ...] | None = None
     suite: str | None = may_lack()
     resumed: tuple[str, ...] = left_out(())
     clock: Literal["held", "not held", "not applicable"] | None = left_out()
@@ -163,28 +162,6 @@ class CalibrationData(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spread(Record):
-    """How much the levels of processes differ, as `gridwise calibrate --repeatability` learnt it before the run.
-
-    Attributes
-    ----------
-    mode : str
-    series : str
-        ``"gpu_span"``, also for kernels, or ``"cpu_wall"``.
-    below_ns : float or None
-        Of times below this, and not below that of the next smaller class; None: of all longer ones.
-    log_std, degrees : float
-        Standard deviation of the logarithms of the levels, and its degrees of freedom.
-    """
-
-    mode: str
-    series: Timed
-    below_ns: _Rate | None
-    log_std: Annotated[float, Limits(above=0, at_most=100)]
-    degrees: Annotated[float, Limits(at_least=1, at_most=1_000_000)]
-
-
-@dataclass(frozen=True, kw_only=True)
 class Device(Record):
     """The device of a run, and measurements of it.
 
@@ -219,19 +196,19 @@ class Device(Record):
     backend: str
     vendor: str
     driver: str
-    features: tuple[str, ...]
-    limits: Mapping[str, int]
-    subgroup_size: int | None
+    features: tuple[str, ...] = ()
+    limits: Mapping[str, int] = field(default_factory=dict[str, int])
+    subgroup_size: int | None = None
     subgroup_min_size: int | None = may_lack()
-    tick_period_ns: _Period | None
-    tick_step_ns: float | None
+    tick_period_ns: _Period | None = None
+    tick_step_ns: float | None = None
     lookback: Mapping[str, Any] | None = may_lack()
     tuning: Mapping[str, Any] | None = may_lack()
     facts: Mapping[str, Any] | None = may_lack()
-    tick_period_source: str | None
+    tick_period_source: str | None = None
     wait_method: str
-    floors: _Floors | None
-    calibration: CalibrationData | None
+    floors: _Floors | None = None
+    calibration: CalibrationData | None = None
     repeatability: tuple[Spread, ...] = left_out(())
     subgroup_matrices: tuple[Mapping[str, str | int], ...] = left_out(())
 
@@ -319,16 +296,9 @@ class Rates(Record):
     def scaled(self, factor: float) -> Rates:
         """Return the rates of the same work at another speed; the peak stays, since it is the device's."""
 
-        def of(rate: float | None) -> float | None:
-            return None if rate is None else factor * rate
-
-        return replace(
-            self,
-            gbytes_per_s=of(self.gbytes_per_s),
-            gitems_per_s=of(self.gitems_per_s),
-            share_of_peak=of(self.share_of_peak),
-            share_of_fma=of(self.share_of_fma),
-        )
+        names = ("gbytes_per_s", "gitems_per_s", "share_of_peak", "share_of_fma")
+        known = {name: rate for name in names if (rate := getattr(self, name)) is not None}
+        return replace(self, **{name: factor * rate for name, rate in known.items()})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -464,36 +434,36 @@ class Result(Record):
     primitive: str
     n: Annotated[int, Limits(at_least=0, at_most=1 << 64)]
     mode: Mode
-    datatype: str | None
-    op: str | None
+    datatype: str | None = None
+    op: str | None = None
     case: Mapping[str, _Axis]
     position: Count
     process: Count = may_lack(0)
     round: Count = may_lack(0)
     checked: bool = left_out(True)
     correct: bool
-    mismatch: str | None
-    error: str | None
+    mismatch: str | None = None
+    error: str | None = None
     trials: Positive
-    kernels: tuple[Kernel, ...]
+    kernels: tuple[Kernel, ...] = ()
     whole: Whole
-    cold_start_ns: Time | None
-    work: Work | None
-    rates: Rates
-    parameters: Mapping[str, Any] | None
-    protocol: Mapping[str, Any]
-    shaders_sha256: tuple[Sha256, ...]
-    stop_reason: StopReason | None
-    clock_moved: bool
-    canary_ns: tuple[Annotated[float, Limits(above=0, at_most=1e24)], ...]
-    warnings: tuple[str, ...]
-    observations: Observations
+    cold_start_ns: Time | None = None
+    work: Work | None = None
+    rates: Rates = Rates(gbytes_per_s=None, gitems_per_s=None)
+    parameters: Mapping[str, Any] | None = None
+    protocol: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    shaders_sha256: tuple[Sha256, ...] = ()
+    stop_reason: StopReason | None = None
+    clock_moved: bool = False
+    canary_ns: tuple[Annotated[float, Limits(above=0, at_most=1e24)], ...] = ()
+    warnings: tuple[str, ...] = ()
+    observations: Observations = Observations()
     energy: EnergyResult | None = left_out()
     baseline: BaselineCase | None = left_out()
     other_load: Annotated[float, Limits(at_least=0, at_most=1)] | None = left_out()
-    tick_period_ns: _Period | None
-    ticks: TicksReference | None
-    samples: tuple[Sample, ...]
+    tick_period_ns: _Period | None = None
+    ticks: TicksReference | None = None
+    samples: tuple[Sample, ...] = ()
 
     def __repr__(self) -> str:
         return f"Result({self.name_with_n}: {'no time' if self.timed is None else self.timed.text()})"

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from ...display.quantities import format_uncertainty
 from ..stats.levels import advised, components, mean_level, process_errors, process_levels
-from ..stats.series import LEAST_FOR_INTERVAL
-from .model import CaseLevels, Result, Timed
+from ..stats.series import LEAST_FOR_INTERVAL, Timed
+from .model import CaseLevels, Result
 from .rounds import by_case, pooled_series
 
 #: Half of the interval, as a share, at which a run that fills a budget measures a case no further: a comparison of two

@@ -16,7 +16,6 @@ from .model import Results
 from .schema import check_document
 from .tool_document import results_of_tool
 from .tool_files import ToolFormat, numbers_run, tool_of, tool_run
-from .validator import Validator
 
 #: Beyond these, sums and quotients of a few numbers could overflow or underflow.
 LARGEST = 1e40
@@ -58,11 +57,11 @@ def parse(content: bytes, name: str, folder: Path | None = None) -> Results:
     return document_of(parse_json(content, name), name, folder=folder)
 
 
-def document_of(data: Any, name: str, validator: Validator | None = None, *, folder: Path | None = None) -> Results:
+def document_of(data: Any, name: str, *, folder: Path | None = None) -> Results:
     """Return JSON data as a results document; raise BadResultsFile if it is not one.
 
     The file that a page of `gridwise browser` saves becomes one: its timestamps are judged here. So does that of
-    another benchmark tool; the samples of nvbench are in files in `folder`. For many files see `remembering_validator`.
+    another benchmark tool; the samples of nvbench are in files in `folder`.
     """
     if tool_of(data) is not None:
         document = results_of_tool(tool_run(data, name, folder))
@@ -72,7 +71,7 @@ def document_of(data: Any, name: str, validator: Validator | None = None, *, fol
         document = results_of_page(page_of(cast(dict[str, Any], data), name))
         check_document(document.to_json(), name)
         return document
-    check_document(data, name, validator)
+    check_document(data, name)
     return Results.from_json(cast(dict[str, Any], data))
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any, NoReturn, cast, get_args, get_type_hints
 
 from ...errors import BadResultsFile
+from ...storage.checks import find_problem
 from ...storage.records import Record
 from ...storage.schemas import schema_of
-from .model import SCHEMA, CalibrationData, Results
-from .validator import Validator, first_error, problem_of, quick_validator
+from .model import SCHEMA, Results
 
 # Rates are computed from these, and from their intervals.
 _TIMED = ("gpu_span", "cpu_wall")
@@ -58,35 +57,18 @@ def check_version(data: Mapping[str, Any], cls: type[Record], name: str, writer:
     raise BadResultsFile(f"{name}: $.schema_version: {problem}")
 
 
-def check_fields(value: Any, cls: type[Record], name: str, validator: Validator | None = None) -> None:
+def check_fields(value: Any, cls: type[Record], name: str) -> None:
     """Raise BadResultsFile unless JSON data, from the file `name`, is as the schema of a record says."""
-    error = first_error(validator or _validator(cls), value)
-    if error is not None:
-        where, problem = problem_of(error)
-        raise BadResultsFile(f"{name}: {where}: {problem}")
-
-
-@lru_cache(maxsize=4)
-def _validator(cls: type[Record]) -> Validator:
-    return quick_validator(json_schema(cls))
-
-
-def remembering_validator(cls: type[Record] = Results) -> Validator:
-    """Return a validator for `check_document` and `check_fields`, which remembers what was right in earlier documents.
-
-    It keeps the texts of what it checked: let it go after some tens of MiB.
-    """
-    return quick_validator(json_schema(cls), remembers=True)
+    found = find_problem(value, cls)
+    if found is not None:
+        raise BadResultsFile(f"{name}: {found[0]}: {found[1]}")
 
 
 # ---- of results
 
 
-def check_document(document: Any, name: str, validator: Validator | None = None) -> None:
-    """Raise BadResultsFile unless JSON data is a results document; `name` is its file's.
-
-    A `remembering_validator` is quicker where many documents are checked.
-    """
+def check_document(document: Any, name: str) -> None:
+    """Raise BadResultsFile unless JSON data is a results document; `name` is its file's."""
 
     def fail(where: str, problem: str) -> NoReturn:
         raise BadResultsFile(f"{name}: {where}: {problem}")
@@ -102,7 +84,7 @@ def check_document(document: Any, name: str, validator: Validator | None = None)
         found = repr(document["schema"])[:40] if "schema" in document else "missing"
         fail("$.schema", f"{found}: {other_tool}")
     check_version(document, Results, name, _writer(document))
-    check_fields(document, Results, name, validator)
+    check_fields(document, Results, name)
     where, problem = _contradiction(document)
     if problem:
         fail(where, problem)
@@ -115,11 +97,6 @@ def _writer(document: Mapping[str, Any]) -> str:
         return f"gridwise_py {context['versions']['gridwise_py']!s:.40} ({context['time']!s:.40})"
     except (LookupError, TypeError):
         return ""
-
-
-def check_calibration(value: Any, name: str) -> None:
-    """Raise BadResultsFile unless JSON data, from the file `name`, is a calibration."""
-    check_fields(value, CalibrationData, name)
 
 
 def _contradiction(document: Mapping[str, Any]) -> tuple[str, str]:

@@ -23,7 +23,7 @@ def calibrated(device: Device, calibration: Calibration | None) -> Device:
     """Return the device of a results file with the floors and ceilings that were measured."""
     if calibration is None:
         return replace(device, floors=None, calibration=None)
-    data = json_data(calibration.to_dict())
+    data = json_data(calibration.to_json())
     floors = {f"{name}_ns": value for name, value in data.pop("floors_ns").items()}
     # These keys belong to the device.
     for name in ("device", "tick_period_ns", "tick_step_ns", "wait_method"):

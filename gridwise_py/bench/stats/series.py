@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 
 from ...display.quantities import format_time, format_uncertainty, relative_uncertainty
 from ...storage.records import Record, key, left_out
@@ -19,6 +19,8 @@ Time = Annotated[float, Limits(at_least=0, at_most=_LONGEST_NS)]
 Difference = Annotated[float, Limits(at_least=-_LONGEST_NS, at_most=_LONGEST_NS)]
 Count = Annotated[int, Limits(at_least=0)]
 Positive = Annotated[int, Limits(at_least=1)]
+#: The series that stands for a case.
+Timed = Literal["gpu_span", "cpu_wall"]
 
 #: With fewer samples there is no 95 % interval of a median: all n lie on one side of it with probability 2·(1/2)^n, so
 #: even the whole range of five samples misses it in 6 % of cases.

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import get_args
 
 import numpy as np
 import wgpu
 
 from ...internals import context_of
-from ..calibrate.repeatability import LearntSpread, store_spreads, time_class_ns
+from ..calibrate.repeatability import Spread, store_spreads, time_class_ns
 from ..cases.case import Case
 from ..cases.mode import MODES, Mode
 from ..results.model import Result, Results
 from ..results.rounds import by_case
 from ..sampling.protocol import SamplingProtocol
 from ..stats.levels import process_levels
+from ..stats.series import Timed
 from .runner import Request, RunProgress, run_jobs
 from .suite import Job, in_rounds
 
@@ -34,7 +36,7 @@ def learn_repeatability(
     *,
     processes: int = LEARNING_PROCESSES,
     progress: RunProgress | None = None,
-) -> tuple[tuple[LearntSpread, ...], Results]:
+) -> tuple[tuple[Spread, ...], Results]:
     """Measure some cases in several processes, and store how much their levels differ.
 
     Parameters
@@ -48,7 +50,7 @@ def learn_repeatability(
 
     Returns
     -------
-    tuple of LearntSpread
+    tuple of Spread
     Results
         The measurements.
     """
@@ -64,22 +66,24 @@ def learn_repeatability(
     return found, document
 
 
-def spreads_of(document: Results) -> tuple[LearntSpread, ...]:
+def spreads_of(document: Results) -> tuple[Spread, ...]:
     """Return how much the processes of a document differ, by mode, clock and length."""
-    variances: dict[tuple[str, str, float | None], list[float]] = {}
-    degrees: dict[tuple[str, str, float | None], int] = {}
+    variances: dict[tuple[str, Timed, float | None], list[float]] = {}
+    degrees: dict[tuple[str, Timed, float | None], int] = {}
     for key, visits in by_case(document.results).items():
-        for series in ("gpu_span", "cpu_wall"):
+        for series in get_args(Timed):
             levels = _levels([visit for visit in visits if visit.error is None], series)
             if levels.size > 1:
                 place = (key.mode.value, series, time_class_ns(math.exp(levels.mean())))
                 variances.setdefault(place, []).append(float(levels.var(ddof=1)))
                 # The cases of a process share its state: further ones add little to what is known.
                 degrees[place] = max(degrees.get(place, 0), levels.size - 1)
-    return tuple(
-        LearntSpread(*place, max(math.sqrt(float(np.mean(values))), _LEAST_LOG_STD), float(degrees[place]))
-        for place, values in sorted(variances.items(), key=lambda one: (*one[0][:2], one[0][2] or math.inf))
-    )
+    found: list[Spread] = []
+    for place, values in sorted(variances.items(), key=lambda one: (*one[0][:2], one[0][2] or math.inf)):
+        mode, series, below_ns = place
+        log_std = max(math.sqrt(float(np.mean(values))), _LEAST_LOG_STD)
+        found.append(Spread(mode=mode, series=series, below_ns=below_ns, log_std=log_std, degrees=degrees[place]))
+    return tuple(found)
 
 
 def _levels(visits: Sequence[Result], series: str) -> np.ndarray:
