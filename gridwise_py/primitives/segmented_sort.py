@@ -27,7 +27,7 @@ from ..runtime.bound_call import BoundCall
 from ..runtime.run import Run
 from ..timing.queries import TimingSession
 from ..tuning.options import SegmentedSortTuning
-from ..tuning.segmented_sort_shapes import (
+from ..tuning.sort_shapes import (
     SegmentedSortShape,
     segmented_sort_shape_for,
     tuned_segmented_sort,
