@@ -23,7 +23,6 @@ from ..calibrate.probes import copy_item_ns
 from ..cases.case import YARDSTICK
 from ..cases.mode import Mode
 from ..results.context import run_header
-from ..results.entries import result_of
 from ..results.model import CaseKey, Result, Results
 from ..results.precision import TARGET, half_interval, levels_of
 from ..results.reader import read_results
@@ -31,11 +30,10 @@ from ..results.rounds import by_case
 from ..results.shares import array_bytes, calibrated, with_shares
 from ..results.ticks import read_ticks
 from ..results.writer import ResultsWriter
-from ..sampling.measurement import Measurement
 from ..sampling.protocol import SamplingProtocol
 from .budget import PILOT_PROCESSES, PILOT_ROUNDS, CostModel, Schedule, choose_n
 from .suite import Job, in_processes
-from .worker import Worker, WorkerError, files_of_cases, measure_isolated, measure_job
+from .worker import Worker, WorkerError, failed_result, files_of_cases, measure_isolated, measure_job
 
 #: Of a run whose n is chosen.
 DEFAULT_BUDGET_S = 60.0
@@ -135,13 +133,6 @@ class UnwrittenResults(Exception):
         super().__init__(str(error))
         self.document = document
         self.error = error
-
-
-def _failed(job: Job, protocol: SamplingProtocol, error: str) -> Result:
-    """Return the result of a job that was not measured."""
-    case = job.case
-    nothing = Measurement(case.primitive, job.mode, case.n, case.axes, protocol=protocol.to_dict(), error=error)
-    return result_of(nothing, position=job.position, round_number=job.round, process=job.process)
 
 
 def run_jobs(
@@ -361,13 +352,13 @@ class _Measuring:
             elif self._worker is not None:
                 result = self._worker.measure(job)
             else:
-                return _failed(job, protocol, self._problem or "its process does not run")
+                return failed_result(job, protocol, self._problem or "its process does not run")
         except WorkerError as error:
             # The next job gets another worker.
             self._worker = None
-            return _failed(job, protocol, str(error))
+            return failed_result(job, protocol, str(error))
         except Exception as error:
-            result = _failed(job, protocol, f"{type(error).__name__}: {error}"[:2000])
+            result = failed_result(job, protocol, f"{type(error).__name__}: {error}"[:2000])
         if (result.error or "").startswith(_DEVICE_ERRORS):
             if self._here:
                 self.device = request_device(self._adapter)
@@ -422,7 +413,7 @@ def _job_key(result: Result) -> tuple[CaseKey, int, int]:
 
 
 def _job_key_of(job: Job) -> tuple[CaseKey, int, int]:
-    return _job_key(_failed(job, SamplingProtocol(), "not measured yet"))
+    return _job_key(failed_result(job, SamplingProtocol(), "not measured yet"))
 
 
 class _Kept:
