@@ -38,7 +38,8 @@ import harness
 import numpy as np
 
 import gridwise_py as gw
-from gridwise_py.bench.cases.scattered_ranges import RANGE_DATA, ScatteredRanges
+from gridwise_py.bench.cases.data import RANGE_DATA
+from gridwise_py.bench.cases.own_primitives import ScatteredRanges
 
 Outputs = Mapping[str, np.ndarray]
 _GATHERED_BITS = (14, 16, 18, 20, 21, 22, 23, 24, 26)
