@@ -160,11 +160,9 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
 
     With --adapter all, adapters run one after the other, each with its own results file: NAME.adapter0.json.
     """
-    from .. import list_adapters
     from ..bench.sweep.axes import axis_hint
     from ..bench.sweep.runner import DEFAULT_BUDGET_S, ENERGY_WINDOWS, Request
     from ..bench.sweep.suite import in_rounds, need_datatypes, plan_jobs, with_n
-    from ..storage.files import is_stream
 
     json_path, resume = options["json_path"], options["resume"]
     if resume is not None and json_path is None:
@@ -209,27 +207,15 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
         fills_budget=options["budget"] is not None and options["processes"] is None,
         order_seed=order_seed,
     )
-    if not every:
+    if every:
+        sys.exit(_every_adapter(request, options))
 
-        def write(document: Any) -> None:
-            from ..bench.report.table import results_export
+    def write(document: Any) -> None:
+        from ..bench.report.table import results_export
 
-            write_tables(options, lambda: results_export(document))
+        write_tables(options, lambda: results_export(document))
 
-        sys.exit(_one_adapter(request, options["adapter"], json_path, resume, quiet, on_stdout, write))
-    if resume is not None:
-        raise click.UsageError("--resume takes one adapter, not --adapter all: each adapter has its own file")
-    if json_path is not None and is_stream(json_path):
-        raise click.UsageError("--adapter all writes a file per adapter, so --json takes a name, not a pipe or device")
-    adapters = list_adapters()
-    if not adapters:
-        # The same message as for any other adapter.
-        _one_adapter(request, None, None, None, quiet)
-    paths = [_path_of(json_path, adapter.index) for adapter in adapters]
-    for own in filter(None, paths):
-        _check_json(own, overwrite=options["overwrite"])
-    codes = [_next_adapter(request, adapter.index, own, quiet) for adapter, own in zip(adapters, paths, strict=True)]
-    sys.exit(next((code for code in (WRONG_RESULT, BAD_INPUT, NO_ADAPTER) if code in codes), 0))
+    sys.exit(_one_adapter(request, options["adapter"], json_path, resume, quiet, on_stdout, write))
 
 
 def what_to_run(ctx: click.Context, options: dict[str, Any]) -> tuple[tuple[Any, ...], Any, int | None]:
@@ -328,11 +314,6 @@ def _n_is_given(options: dict[str, Any]) -> bool:
     return any(parse_axis(text).name == "n" for text in options["axes"])
 
 
-def _path_of(json_path: Path | None, adapter: int) -> Path | None:
-    """Return the results file of one of several adapters."""
-    return json_path and json_path.with_name(f"{json_path.name.removesuffix('.json')}.adapter{adapter}.json")
-
-
 def _check_json(path: Path, *, overwrite: bool, resume: Path | None = None) -> None:
     """End with `BAD_INPUT` unless results can be written there, before anything is measured."""
     from ..bench.results.writer import check_results_path, partial_path, without_link
@@ -354,15 +335,34 @@ def _check_json(path: Path, *, overwrite: bool, resume: Path | None = None) -> N
         sys.exit(cannot_write("--json", path, error))
 
 
-def _next_adapter(request: Any, adapter: int, json_path: Path | None, quiet: bool) -> int:
-    """Run on one of several adapters; if it is unusable, the others still run."""
+def _every_adapter(request: Any, options: dict[str, Any]) -> int:
+    """Run on all adapters, also after one that is unusable; return the worst exit code."""
+    from .. import list_adapters
     from ..errors import GridwiseError
+    from ..storage.files import is_stream
 
-    try:
-        return _one_adapter(request, adapter, json_path, None, quiet)
-    except GridwiseError as error:
-        note(f"gridwise: adapter {adapter}: {error}")
-        return BAD_INPUT
+    json_path: Path | None = options["json_path"]
+    if options["resume"] is not None:
+        raise click.UsageError("--resume takes one adapter, not --adapter all: each adapter has its own file")
+    if json_path is not None and is_stream(json_path):
+        raise click.UsageError("--adapter all writes a file per adapter, so --json takes a name, not a pipe or device")
+    # Without any, the same message as for any other adapter.
+    numbers: list[int | None] = [adapter.index for adapter in list_adapters()] or [None]
+    paths = [
+        json_path and json_path.with_name(f"{json_path.name.removesuffix('.json')}.adapter{i}.json") for i in numbers
+    ]
+    for path in filter(None, paths):
+        _check_json(path, overwrite=options["overwrite"])
+    codes: list[int] = []
+    for number, path in zip(numbers, paths, strict=True):
+        try:
+            codes.append(_one_adapter(request, number, path, None, options["quiet"]))
+        except GridwiseError as error:
+            if number is None:
+                raise
+            note(f"gridwise: adapter {number}: {error}")
+            codes.append(BAD_INPUT)
+    return next((code for code in (WRONG_RESULT, BAD_INPUT, NO_ADAPTER) if code in codes), 0)
 
 
 def _one_adapter(
