@@ -8,31 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import wgpu
 
-from ... import (
-    DATATYPES,
-    Add,
-    ArgMax,
-    ArgMin,
-    ArgMinMax,
-    Argument,
-    Capabilities,
-    CopyRanges,
-    Expression,
-    GroupBy,
-    MinMax,
-    Moments,
-    Primitive,
-    Reduce,
-    SameAs,
-    Scatter,
-    f32,
-    index,
-    leaf,
-    result,
-    sqrt,
-    struct,
-    u32,
-)
+import gridwise_py as gw
 
 _UNIT_ROUNDOFF = 2.0**-24
 # The most additions that an item of a sum goes through, and the most tiles and steps of a variance; see `Reduce` and
@@ -44,8 +20,8 @@ _OfItems: TypeAlias = Callable[[np.ndarray], Any]
 
 
 def _reduction(
-    options: Callable[[Expression, int], Mapping[str, Any]], expected: _OfItems, bound: _OfItems | None = None
-) -> type[Primitive]:
+    options: Callable[[gw.Expression, int], Mapping[str, Any]], expected: _OfItems, bound: _OfItems | None = None
+) -> type[gw.Primitive]:
     """Return a `Reduce` of an expression.
 
     Parameters
@@ -58,13 +34,18 @@ def _reduction(
         Returns how much the result may differ; by default what follows from the operator.
     """
 
-    class Reduction(Reduce):
-        datatypes = DATATYPES
+    class Reduction(gw.Reduce):
+        datatypes = gw.DATATYPES
 
         def __init__(
-            self, device: wgpu.GPUDevice | None, dtype: str = "u32", *, n: int, capabilities: Capabilities | None = None
+            self,
+            device: wgpu.GPUDevice | None,
+            dtype: str = "u32",
+            *,
+            n: int,
+            capabilities: gw.Capabilities | None = None,
         ):
-            super().__init__(device, capabilities=capabilities, **options(leaf("input", dtype), n))
+            super().__init__(device, capabilities=capabilities, **options(gw.leaf("input", dtype), n))
 
         @classmethod
         def at_size(cls, n: int, **axes: Any) -> tuple[dict[str, Any], dict[str, int]]:
@@ -87,8 +68,12 @@ def _doubles(items: np.ndarray) -> np.ndarray:
     return items.astype(np.float32).astype(np.float64)
 
 
-def _moments(x: Expression, output: Any) -> dict[str, Any]:
-    return {"dtype": struct(count=u32(1), mean=f32(x), m2=f32(0)), "op": Moments, "output": output}
+def _place(x: gw.Expression, op: Any) -> dict[str, Any]:
+    return {"dtype": gw.struct(value=x, index=gw.index), "op": op, "output": gw.result.index}
+
+
+def _moments(x: gw.Expression, output: Any) -> dict[str, Any]:
+    return {"dtype": gw.struct(count=gw.u32(1), mean=gw.f32(x), m2=gw.f32(0)), "op": gw.Moments, "output": output}
 
 
 def _mean_bound(items: np.ndarray) -> float:
@@ -103,49 +88,45 @@ def _moment_bound(value: float, count: int) -> float:
 
 
 #: By the names of the functions.
-STRUCT_REDUCTIONS: Mapping[str, type[Primitive]] = {
-    "argmin": _reduction(
-        lambda x, n: {"dtype": struct(value=x, index=index), "op": ArgMin, "output": result.index}, np.argmin
-    ),
-    "argmax": _reduction(
-        lambda x, n: {"dtype": struct(value=x, index=index), "op": ArgMax, "output": result.index}, np.argmax
-    ),
+STRUCT_REDUCTIONS: Mapping[str, type[gw.Primitive]] = {
+    "argmin": _reduction(lambda x, n: _place(x, gw.ArgMin), np.argmin),
+    "argmax": _reduction(lambda x, n: _place(x, gw.ArgMax), np.argmax),
     "argminmax": _reduction(
-        lambda x, n: {"dtype": struct(min=x, argmin=index, max=x, argmax=index), "op": ArgMinMax},
+        lambda x, n: {"dtype": gw.struct(min=x, argmin=gw.index, max=x, argmax=gw.index), "op": gw.ArgMinMax},
         lambda items: (items.min(), items.argmin(), items.max(), items.argmax()),
     ),
     "minmax": _reduction(
-        lambda x, n: {"dtype": struct(min=x, max=x), "op": MinMax}, lambda items: (items.min(), items.max())
+        lambda x, n: {"dtype": gw.struct(min=x, max=x), "op": gw.MinMax}, lambda items: (items.min(), items.max())
     ),
     "mean": _reduction(
-        lambda x, n: {"dtype": f32(x), "op": Add, "output": result / float(n), "compensated": True},
+        lambda x, n: {"dtype": gw.f32(x), "op": gw.Add, "output": gw.result / float(n), "compensated": True},
         lambda items: _doubles(items).mean(),
         _mean_bound,
     ),
     "var": _reduction(
-        lambda x, n: _moments(x, result.m2 / f32(result.count)),
+        lambda x, n: _moments(x, gw.result.m2 / gw.f32(gw.result.count)),
         lambda items: _doubles(items).var(),
         lambda items: _moment_bound(_doubles(items).var(), items.size),
     ),
     "std": _reduction(
-        lambda x, n: _moments(x, sqrt(result.m2 / f32(result.count))),
+        lambda x, n: _moments(x, gw.sqrt(gw.result.m2 / gw.f32(gw.result.count))),
         lambda items: _doubles(items).std(),
         lambda items: _moment_bound(_doubles(items).std(), items.size),
     ),
 }
 
 
-class GroupSums(GroupBy):
+class GroupSums(gw.GroupBy):
     """The sum of the items of each key, as ``gw.group_by(keys, total=(items, gw.Add))``; keys are u32."""
 
-    datatypes = DATATYPES
+    datatypes = gw.DATATYPES
 
     def __init__(
         self, device: wgpu.GPUDevice | None, dtype: str = "u32", *, key_bits: int = 32,
-        capabilities: Capabilities | None = None,
+        capabilities: gw.Capabilities | None = None,
     ):  # fmt: skip
-        total = {"total": (leaf("items", dtype), Add)}
-        super().__init__(device, leaf("keys", "u32"), total, key_bits=key_bits, capabilities=capabilities)
+        total = {"total": (gw.leaf("items", dtype), gw.Add)}
+        super().__init__(device, gw.leaf("keys", "u32"), total, key_bits=key_bits, capabilities=capabilities)
 
     @classmethod
     def at_size(cls, n: int, run: int = 8, **axes: Any) -> tuple[dict[str, Any], dict[str, int]]:
@@ -153,10 +134,10 @@ class GroupSums(GroupBy):
         return {"key_bits": max(1, (max(n // run, 1) - 1).bit_length())}, {"keys": n, "items": n}
 
 
-class PermutedItems(Scatter):
+class PermutedItems(gw.Scatter):
     """A `Scatter` whose output is as long as the items: each goes to a place of its own."""
 
-    arguments = (*Scatter.arguments[:-1], Argument("output", is_output=True, length=SameAs("items")))
+    arguments = (*gw.Scatter.arguments[:-1], gw.Argument("output", is_output=True, length=gw.SameAs("items")))
 
     @classmethod
     def at_size(cls, n: int, **axes: Any) -> tuple[dict[str, Any], dict[str, int]]:
@@ -168,10 +149,10 @@ class PermutedItems(Scatter):
         return super()._reference(items, indices, np.empty_like(items) if output is None else output)
 
 
-class ScatteredRanges(CopyRanges):
+class ScatteredRanges(gw.CopyRanges):
     """A `CopyRanges` of all items to other places; its output is as long as the source."""
 
-    arguments = (*CopyRanges.arguments[:-1], Argument("output", is_output=True, length=SameAs("source")))
+    arguments = (*gw.CopyRanges.arguments[:-1], gw.Argument("output", is_output=True, length=gw.SameAs("source")))
 
     @classmethod
     def at_size(cls, n: int, run: int = 8, **axes: Any) -> tuple[dict[str, Any], dict[str, int]]:

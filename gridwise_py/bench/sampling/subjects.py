@@ -1,4 +1,4 @@
-"""What can be measured, in one form.
+"""All that can be measured, each as a `Subject`: its arguments, its outputs, and how it is encoded or called.
 
 It is what a `Benchmark` runs: a call of a primitive, calls one after the other, what a function records, and what a
 function submits by itself. `measure`, `compare_kernels`, files of benchmarks and the fixture ``gpu_benchmark`` take
@@ -290,18 +290,6 @@ def uploaded(given: Mapping[str, Any], names: Any, device: wgpu.GPUDevice) -> di
     }
 
 
-def _of_call(call: BoundCall[Any]) -> Subject:
-    """Return a call of a primitive as a subject."""
-    plan = call.plan
-    counts = {part.count: int(call.arrays[part.count].item()) for part in plan.work.counted}
-    return Subject(
-        call.device, plan.primitive, call.bound_plan, call.arrays, call.outputs,
-        in_place=_in_place([(call, 1)], call.arrays), n=plan.work.items, parameters=dict(plan.parameters),
-        work=plan.work.with_counts(counts).totals(),
-        shaders_sha256=tuple(sorted({kernel.shader for kernel in plan.kernels})), shader_checks=plan.shader_checks,
-    )  # fmt: skip
-
-
 def subject_of(device: wgpu.GPUDevice | None, name: str, benchmark: Benchmark) -> Subject:
     """Return what a benchmark runs as a subject; compiles it, and makes the outputs that are missing.
 
@@ -350,7 +338,13 @@ def subject_of(device: wgpu.GPUDevice | None, name: str, benchmark: Benchmark) -
 def _of_primitive(device: wgpu.GPUDevice, name: str, primitive: Primitive, inputs: Mapping[str, Any]) -> Subject:
     _check_device(device, name, primitive.device)
     call = primitive.bind(**uploaded(inputs, primitive.signature.arguments, device))
-    return replace(_of_call(call), unread=tuple(key for key in call.outputs if key not in inputs))
+    plan = call.plan
+    counts = {part.count: int(call.arrays[part.count].item()) for part in plan.work.counted}
+    found = _of_calls(device, plan.primitive, [(call, 1)], call.arrays, call.outputs, call.bound_plan.labels)
+    return replace(
+        found, n=plan.work.items, parameters=dict(plan.parameters), work=plan.work.with_counts(counts).totals(),
+        unread=tuple(key for key in call.outputs if key not in inputs),
+    )  # fmt: skip
 
 
 def _of_submitted(device: wgpu.GPUDevice | None, name: str, call: Callable[..., Any], benchmark: Benchmark) -> Subject:

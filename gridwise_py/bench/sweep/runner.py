@@ -200,7 +200,7 @@ class _Run:
         self.header: Results = replace(header, context=replace(header.context, clock=clock, resumed=resumed))
         self.schedule, chosen_n = _schedule(device, request, None if kept is None else kept.n, begin_s)
         if kept is not None:
-            kept.need_all_in(self.schedule.jobs, any_n=chosen_n is not None)
+            kept.need_all_in(self.schedule.jobs)
         progress.planned(self.schedule, header.device.adapter, chosen_n)
         self.writer: ResultsWriter | None = None
         self._results: list[Result] = []
@@ -237,15 +237,14 @@ class _Run:
         """Measure jobs, as the schedule lets them."""
         fills_budget, schedule, progress = self._request.fills_budget, self.schedule, self._progress
         progress.made = self.document
-        for i, planned in enumerate(todo):
-            if fills_budget and planned.process >= PILOT_PROCESSES and self._measuring.samples is None:
+        for i, job in enumerate(todo):
+            if fills_budget and job.process >= PILOT_PROCESSES and self._measuring.samples is None:
                 self._measuring.samples = schedule.after_pilot(self._levels())
-            if fills_budget and i and planned.process > todo[i - 1].process:
-                schedule.after_process(planned.process, _narrow(self._results, schedule.settled))
-            job = schedule.fitted(planned)
-            if job is None:
-                if planned.process == planned.round == 0:
-                    progress.left_out(planned)
+            if fills_budget and i and job.process > todo[i - 1].process:
+                schedule.after_process(job.process, _narrow(self._results, schedule.settled))
+            if not schedule.admits(job):
+                if job.process == job.round == 0:
+                    progress.left_out(job)
                 continue
             schedule.started(job.process, self._measuring.prepare(job))
             progress.began(job, todo[i + 1 :])
@@ -410,7 +409,7 @@ def _schedule(
     budget_s = request.budget_s if request.fills_budget or chosen_n is not None else None
     schedule = Schedule(
         all_jobs, model, time.perf_counter, begin_s, budget_s,
-        may_shrink=chosen_n is not None, fills_budget=request.fills_budget,
+        leaves_out=chosen_n is not None, fills_budget=request.fills_budget,
     )  # fmt: skip
     return schedule, chosen_n
 
@@ -460,7 +459,7 @@ class _Kept:
             _job_key(result): None if result.ticks is None else read_ticks(path, document, result)
             for result in finished
         }  # fmt: skip
-        #: The n of the run; cases that did not fit a budget are smaller.
+        #: The n of the run.
         self.n = max((r.n for r in finished if r.primitive != YARDSTICK or len(finished) == 1), default=None)
         #: Start times of the runs that the new run continues.
         self.resumed = (*then.resumed, then.time)
@@ -473,21 +472,10 @@ class _Kept:
             return None
         return replace(self.results[key], position=job.position), self.ticks[key]
 
-    def need_all_in(self, jobs: Sequence[Job], *, any_n: bool) -> None:
-        """Raise ArgumentError if a finished case is in no job: it would be lost with the partial file.
-
-        Parameters
-        ----------
-        jobs : sequence of Job
-        any_n : bool
-            Whether a run measures its cases at another n if they do not fit its budget.
-        """
-
-        def visit(of: tuple[CaseKey, int, int]) -> tuple[CaseKey, int, int]:
-            return (of[0]._replace(n=0), *of[1:]) if any_n else of
-
-        asked = {visit(_job_key_of(job)) for job in jobs}
-        lost = [result.name_with_n for key, result in self.results.items() if visit(key) not in asked]
+    def need_all_in(self, jobs: Sequence[Job]) -> None:
+        """Raise ArgumentError if a finished case is in no job: it would be lost with the partial file."""
+        asked = set(map(_job_key_of, jobs))
+        lost = [result.name_with_n for key, result in self.results.items() if key not in asked]
         if lost:
             again = f": gridwise {shlex.join(self._command)}" if self._command else ""
             raise ArgumentError(
