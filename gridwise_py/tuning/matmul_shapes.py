@@ -13,8 +13,19 @@ from .rows import Shapes, overlaid
 from .shapes import ranges_of
 
 
+class _Tiled:
+    """A shape whose workgroups compute a tile of the output each."""
+
+    tile_m: int
+    tile_n: int
+
+    def tiles(self, m: int, n: int) -> tuple[int, int]:
+        """Return rows and columns of tiles."""
+        return -(-m // self.tile_m), -(-n // self.tile_n)
+
+
 @dataclass(frozen=True)
-class MatMulShape:
+class MatMulShape(_Tiled):
     """The shape of the kernel of a matrix product.
 
     Attributes
@@ -50,13 +61,9 @@ class MatMulShape:
         """Workgroup memory."""
         return 4 * self.stages * self.tile_k * (self.tile_m + self.tile_n)
 
-    def tiles(self, m: int, n: int) -> tuple[int, int]:
-        """Return rows and columns of tiles."""
-        return -(-m // self.tile_m), -(-n // self.tile_n)
-
 
 @dataclass(frozen=True)
-class SubgroupShape:
+class SubgroupShape(_Tiled):
     """The shape of the kernel of a product by matrices that subgroups multiply, of 16 × 16 f16 items.
 
     Attributes
@@ -95,10 +102,6 @@ class SubgroupShape:
 
     def _sums_bytes(self, columns: int) -> int:
         return 4 * 16 * (columns + 4) * (self.workgroup_size // 32)
-
-    def tiles(self, m: int, n: int) -> tuple[int, int]:
-        """Return rows and columns of tiles."""
-        return -(-m // self.tile_m), -(-n // self.tile_n)
 
 
 #: By the least items of the output: of large tiles, small outputs have too few for all multiprocessors.

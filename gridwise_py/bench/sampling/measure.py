@@ -168,15 +168,12 @@ def measure_case(
     try:
         device = device if own is None else own.device(device, dict(case.others))
         benchmark = case.benchmark(device, mode, protocol.seed)
-        if own is None:
-            found = measured(prepared(benchmark, mode, check=check), case.axes, protocol)
-        else:
+        name = "" if own is None else own.full_name
 
-            def run() -> Measurement:
-                ready = prepared(benchmark, mode, own.full_name, check=check, device=device, guarded=own.guarded)
-                return measured(ready, case.axes, protocol)
+        def run() -> Measurement:
+            return measured(prepared(benchmark, mode, name, check=check, device=device), case.axes, protocol)
 
-            found = own.guarded(run)
+        found = run() if own is None else own.guarded(run)
         return replace(found, primitive=case.primitive, n=case.n)
     except (GridwiseError, wgpu.GPUError, MemoryError) as error:
         said = str(error) if isinstance(error, OwnCodeError) else f"{type(error).__name__}: {error}"
@@ -248,7 +245,6 @@ def prepared(
     usual: str = Mode.HOT,
     check: Check = True,
     device: wgpu.GPUDevice | None = None,
-    guarded: Callable[[Callable[[], Any]], Any] = lambda call: call(),
 ) -> Ready:
     """Bind what a benchmark runs, copy the arguments that it changes, and check its first runs.
 
@@ -264,8 +260,6 @@ def prepared(
         As for `measure`.
     device : wgpu.GPUDevice, optional
         As for `measure`.
-    guarded : callable
-        As of `checker_of`.
 
     Raises
     ------
@@ -284,7 +278,7 @@ def prepared(
     cold_ns, is_fresh = time.perf_counter_ns() - begin, _compiled(device) > compiled
     device, runnable = subject.device, subject.runnable
     restored = to_restore(subject, asked, benchmark.restore or None)
-    checker = checker_of(subject, benchmark, check, guarded)
+    checker = checker_of(subject, benchmark, check)
     pristine = Pristine(device, [array for name in restored for array in parts(subject.arrays[name])])
     runs_ns: list[int] = []
 

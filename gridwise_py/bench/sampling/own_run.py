@@ -62,7 +62,7 @@ class OwnRun:
         self._subject = subject = workload.guarded(lambda: subject_of(device, workload.full_name, benchmark))
         names = to_restore(subject, asked, benchmark.restore or None)
         restored = [array for name in names for array in parts(subject.arrays[name])]
-        checker = checker_of(subject, benchmark, check, workload.guarded)
+        checker = workload.guarded(lambda: checker_of(subject, benchmark, check))
         pristine = Pristine(device, restored)
         self._pristine = pristine if restored else None
         found = workload.guarded(lambda: checker.first(lambda: self.run(enable_cpu_timing=True), pristine, names))
