@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -29,7 +29,7 @@ from .pristine import Pristine, to_restore
 from .protocol import SamplingProtocol
 from .sampler import Sampler
 from .samples import Samples
-from .subjects import Subject, Submitted, benchmark_of, checked_mode, device_of, subject_of
+from .subjects import Recording, Subject, Submitted, benchmark_of, checked_mode, device_of, prepare_trials, subject_of
 
 _FLUSH_BYTES = 256 << 20
 _MAX_FLUSH_BYTES = 1 << 30
@@ -284,7 +284,7 @@ def prepared(
 
     def run() -> None:
         begin = time.perf_counter_ns()
-        subject.encoded()()
+        prepare_trials(device, runnable)()
         wait_idle(device)
         runs_ns.append(time.perf_counter_ns() - begin)
 
@@ -320,7 +320,7 @@ def _sampled(unsampled: Measurement, ready: Ready, protocol: SamplingProtocol) -
     device, bound, mode = ready.subject.device, ready.subject.runnable, ready.mode
     context = context_of(device)
     in_force = dict(unsampled.protocol)
-    before_trial: list[Callable[[wgpu.GPUCommandEncoder], None]] = [ready.pristine.restore] * bool(ready.restored)
+    before_trial: list[Recording] = [ready.pristine.restore] * bool(ready.restored)
     if mode is Mode.COLD:
         flush, flush_buffer = bind_flush(device, _flush_bytes(device, protocol))
         before_trial.append(flush.encode)

@@ -14,7 +14,7 @@ from ..cases.own_files import OwnWorkload
 from .checker import checker_of
 from .pristine import Pristine, to_restore
 from .returned import Moments, Stamped, spans_of, timings_of
-from .subjects import Subject, Submitted, checked_mode, subject_of
+from .subjects import Subject, Submitted, checked_mode, prepare_trials, subject_of
 
 
 class OwnCall:
@@ -81,7 +81,8 @@ class OwnRun:
         call = subject.runnable if isinstance(subject.runnable, Submitted) else None
         session = context_of(device).session() if enable_gpu_timing and call is None else None
         # Restored in between only to keep the GPU busy: nobody times several trials then.
-        send = subject.encoded(trials, session, None if pristine is None or trials == 1 else pristine.restore)
+        restore = [] if pristine is None or trials == 1 else [pristine.restore]
+        send = prepare_trials(subject.device, subject.runnable, trials, session, restore)
         wall_ns = None
         if enable_cpu_timing:
             begin, _, end = bracket(device, send, tuple if call is None else call.used)

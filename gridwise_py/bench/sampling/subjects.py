@@ -11,7 +11,7 @@ import inspect
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeAlias, cast
 
 import numpy as np
 import wgpu
@@ -36,6 +36,9 @@ from ...settings import ShaderChecks
 from ..cases.benchmarked import Benchmark, Run
 from ..cases.mode import MODES, Mode
 from .returned import UsedDevices, spans_of, timings_of
+
+#: Records commands on an encoder.
+Recording: TypeAlias = Callable[[wgpu.GPUCommandEncoder], None]
 
 
 class Runnable(Protocol):
@@ -95,32 +98,6 @@ class Subject:
     work: Mapping[str, int] = field(default_factory=dict[str, int])
     shaders_sha256: tuple[str, ...] = ()
     shader_checks: tuple[ShaderChecks | None, ...] = ()
-
-    def encoded(
-        self,
-        trials: int = 1,
-        session: TimingSession | None = None,
-        before_trial: Callable[[wgpu.GPUCommandEncoder], None] | None = None,
-    ) -> Callable[[], None]:
-        """Encode it `trials` times, and return what submits it; a function that submits takes no session."""
-        runnable = self.runnable
-        if isinstance(runnable, Submitted):
-            return lambda: [runnable() for _ in range(trials)].clear()
-        encoder = self.device.create_command_encoder()
-        if before_trial is None:
-            runnable.encode(encoder, trials=trials, timing=session)
-        else:
-            for _ in range(trials):
-                before_trial(encoder)
-                runnable.encode(encoder, timing=session)
-        commands = [encoder.finish()]
-
-        def send() -> None:
-            submit(self.device, commands, self.name)
-            if session is not None:
-                session.submitted()
-
-        return send
 
     def results(self) -> Any:
         """Return the outputs by name as they are now; of a function that submits and names none, what it returned."""
@@ -465,6 +442,44 @@ def _named_outputs(benchmark: Benchmark, arrays: Mapping[str, Any]) -> dict[str,
 
 
 # ---- what is encoded
+
+
+def prepare_trials(
+    device: wgpu.GPUDevice,
+    runnable: Runnable | Submitted,
+    trials: int = 1,
+    session: TimingSession | None = None,
+    before_trial: Sequence[Recording] = (),
+) -> Callable[[], None]:
+    """Encode something, and return what submits it.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice
+    runnable : Runnable or Submitted
+        What submits by itself is only called, and takes no session.
+    trials : int
+        How often.
+    session : TimingSession, optional
+    before_trial : sequence of callables
+        Each records untimed work on a given encoder.
+    """
+    if isinstance(runnable, Submitted):
+        return lambda: [runnable() for _ in range(trials)].clear()
+    encoder = device.create_command_encoder()
+    repeats, at_once = (trials, 1) if before_trial else (1, trials)
+    for _ in range(repeats):
+        for record in before_trial:
+            record(encoder)
+        runnable.encode(encoder, trials=at_once, timing=session)
+    commands = [encoder.finish()]
+
+    def send() -> None:
+        submit(device, commands, runnable.title)
+        if session is not None:
+            session.submitted()
+
+    return send
 
 
 class _Calls:
