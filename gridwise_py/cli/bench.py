@@ -221,7 +221,7 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
 def what_to_run(ctx: click.Context, options: dict[str, Any]) -> tuple[tuple[Any, ...], Any, int | None]:
     """Return the sweeps, the protocol and the number of processes, from a suite or from the axes."""
     from ..bench.sweep.axes import collect_axes
-    from ..bench.sweep.suite import BENCH_PROTOCOL, DEFAULT_AXES, DEFAULT_PRIMITIVES, Sweep, load_suite, narrowed
+    from ..bench.sweep.suite import BENCH_PROTOCOL, DEFAULT_AXES, DEFAULT_PRIMITIVES, Sweep, load_suite, narrow
 
     files = any(is_file_name(word) for word in options["primitives"])
     if files and options["suite"] is not None:
@@ -243,7 +243,7 @@ def what_to_run(ctx: click.Context, options: dict[str, Any]) -> tuple[tuple[Any,
         axes = collect_axes(options["axes"], short, DEFAULT_AXES)
         primitives = options["primitives"] or DEFAULT_PRIMITIVES
         return (Sweep(primitives, axes),), replace(BENCH_PROTOCOL, **typed), options["processes"]
-    sweeps = narrowed(suite.sweeps, collect_axes(options["axes"], short, {}), options["primitives"])
+    sweeps = narrow(suite.sweeps, collect_axes(options["axes"], short, {}), options["primitives"])
     if not sweeps:
         raise click.UsageError(f"the suite {suite.name!r} has none of {', '.join(options['primitives'])}")
     protocol = replace(BENCH_PROTOCOL, **{**suite.protocol, **typed})

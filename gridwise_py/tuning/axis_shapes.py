@@ -12,7 +12,7 @@ from math import gcd
 from ..types.capabilities import Capabilities
 from .model import Fields, rows_of
 from .options import AxisTuning
-from .rows import overlaid
+from .rows import overlay
 from .shapes import ranges_of
 
 # A part has at least so many loads per invocation, so that totals are few beside items.
@@ -162,7 +162,7 @@ def axis_shape(
 
 def _fields(kernel: str, n: int, capabilities: Capabilities) -> Fields:
     """Return the fields of a tuning for arrays of `n` items: those that were tuned, else the model's."""
-    shapes = overlaid(rows_of(kernel, capabilities), ranges_of(kernel, capabilities))
+    shapes = overlay(rows_of(kernel, capabilities), ranges_of(kernel, capabilities))
     return shapes.at(n)
 
 

@@ -9,7 +9,7 @@ from ..errors import ArgumentError
 from ..types.capabilities import Capabilities, SubgroupMatrices
 from .model import rows_of
 from .options import MatMulTuning
-from .rows import Shapes, overlaid
+from .rows import Shapes, overlay
 from .shapes import ranges_of
 
 
@@ -155,7 +155,7 @@ def matmul_shapes_for(capabilities: Capabilities, tuning: MatMulTuning | None = 
     chosen = MatMulTuning.of(tuning).to_dict()
     if not chosen:
         tuned = [(above, up_to, MatMulShape(**fields)) for above, up_to, fields in ranges_of("matmul", capabilities)]
-        return overlaid(rows, [one for one in tuned if _objection(one[2], capabilities) is None])
+        return overlay(rows, [one for one in tuned if _objection(one[2], capabilities) is None])
     shape = replace(rows[-1][1], **chosen)
     if "unroll" not in chosen:
         shape = replace(shape, unroll=min(shape.unroll, shape.tile_k))

@@ -12,7 +12,7 @@ from ..types.datatype import Datatype
 from .facts import facts_of
 from .model import Fields, rows_of, sort_kernel
 from .options import SegmentedSortTuning, SortTuning
-from .rows import Shapes, overlaid
+from .rows import Shapes, overlay
 from .shapes import ranges_of
 
 
@@ -141,7 +141,7 @@ def sort_shapes_for(
     for above, up_to, fields in ranges_of(kernel, capabilities):
         with suppress(ArgumentError):  # another device's, or one without subgroups: the model's shape stays
             tuned.append((above, up_to, _sort_shape(limits, words, fields, SortTuning.from_dict(fields))))
-    return overlaid(shapes, tuned)
+    return overlay(shapes, tuned)
 
 
 def _sort_shape(limits: _Limits, words: int, usual: Fields, tuning: SortTuning) -> SortShape:

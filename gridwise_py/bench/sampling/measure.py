@@ -29,7 +29,7 @@ from .pristine import Pristine, to_restore
 from .protocol import SamplingProtocol
 from .sampler import Sampler
 from .samples import Samples
-from .subjects import Recording, Subject, Submitted, benchmark_of, checked_mode, device_of, prepare_trials, subject_of
+from .subjects import Recording, Subject, Submitted, benchmark_of, choose_mode, device_of, prepare_trials, subject_of
 
 _FLUSH_BYTES = 256 << 20
 _MAX_FLUSH_BYTES = 1 << 30
@@ -118,10 +118,10 @@ def measure(
     benchmark = benchmark_of(
         "gw.measure", subject, arrays, check, restore=restore, reference=reference, rtol=rtol, atol=atol
     )
-    return measured(prepared(benchmark, mode, check=check, device=device), case or {}, protocol)
+    return measure_ready(prepare(benchmark, mode, check=check, device=device), case or {}, protocol)
 
 
-def measured(ready: Ready, case: Mapping[str, Any], protocol: SamplingProtocol) -> Measurement:
+def measure_ready(ready: Ready, case: Mapping[str, Any], protocol: SamplingProtocol) -> Measurement:
     """Measure something that is ready; after an error what is restored before trials is as it was."""
     watch = LoadWatch()
     with ready.pristine:
@@ -171,7 +171,7 @@ def measure_case(
         name = "" if own is None else own.full_name
 
         def run() -> Measurement:
-            return measured(prepared(benchmark, mode, name, check=check, device=device), case.axes, protocol)
+            return measure_ready(prepare(benchmark, mode, name, check=check, device=device), case.axes, protocol)
 
         found = run() if own is None else own.guarded(run)
         return replace(found, primitive=case.primitive, n=case.n)
@@ -237,7 +237,7 @@ class Ready:
         )
 
 
-def prepared(
+def prepare(
     benchmark: Benchmark,
     mode: str | None = None,
     name: str = "",
@@ -266,7 +266,7 @@ def prepared(
     ArgumentError, DatatypeError, TimingUnavailable
         As `measure`.
     """
-    asked = checked_mode(benchmark, mode, usual)
+    asked = choose_mode(benchmark, mode, usual)
     device = device_of(benchmark, device)
     if device is not None:
         _check_timestamps(asked, device)

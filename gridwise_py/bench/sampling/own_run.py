@@ -14,7 +14,7 @@ from ..cases.own_files import OwnWorkload
 from .checker import checker_of
 from .pristine import Pristine, to_restore
 from .returned import Moments, Stamped, spans_of, timings_of
-from .subjects import Subject, Submitted, checked_mode, prepare_trials, subject_of
+from .subjects import Subject, Submitted, choose_mode, prepare_trials, subject_of
 
 
 class OwnCall:
@@ -57,7 +57,7 @@ class OwnRun:
     ):  # fmt: skip
         device = workload.device(device, axes)
         benchmark = workload.benchmark(device, n, mode, axes, seed)
-        asked = checked_mode(benchmark, mode, Mode.HOT)
+        asked = choose_mode(benchmark, mode, Mode.HOT)
         self._device = device
         self._subject = subject = workload.guarded(lambda: subject_of(device, workload.full_name, benchmark))
         names = to_restore(subject, asked, benchmark.restore or None)

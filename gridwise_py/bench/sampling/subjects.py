@@ -163,7 +163,7 @@ def device_of(benchmark: Benchmark, given: wgpu.GPUDevice | None = None) -> wgpu
     raise ArgumentError(f"{_name(benchmark)} records on an encoder, but of which device? Give device=")
 
 
-def checked_mode(benchmark: Benchmark, mode: str | None, usual: str) -> Mode:
+def choose_mode(benchmark: Benchmark, mode: str | None, usual: str) -> Mode:
     """Return the mode to measure a benchmark in: if nobody names one, `usual`; what submits has latency only.
 
     Raises
@@ -259,7 +259,7 @@ def _name(benchmark: Benchmark) -> str:
     return _function_name(run)
 
 
-def uploaded(given: Mapping[str, Any], names: Any, device: wgpu.GPUDevice) -> dict[str, Any]:
+def upload(given: Mapping[str, Any], names: Any, device: wgpu.GPUDevice) -> dict[str, Any]:
     """Return what a caller gave, with numpy arrays among `names` uploaded; others are values of uniforms."""
     return {
         name: asarray(value, device) if name in names and isinstance(value, np.ndarray) else value
@@ -314,7 +314,7 @@ def subject_of(device: wgpu.GPUDevice | None, name: str, benchmark: Benchmark) -
 
 def _of_primitive(device: wgpu.GPUDevice, name: str, primitive: Primitive, inputs: Mapping[str, Any]) -> Subject:
     _check_device(device, name, primitive.device)
-    call = primitive.bind(**uploaded(inputs, primitive.signature.arguments, device))
+    call = primitive.bind(**upload(inputs, primitive.signature.arguments, device))
     plan = call.plan
     counts = {part.count: int(call.arrays[part.count].item()) for part in plan.work.counted}
     found = _of_calls(device, plan.primitive, [(call, 1)], call.arrays, call.outputs, call.bound_plan.labels)
@@ -346,7 +346,7 @@ def _of_several(device: wgpu.GPUDevice, name: str, run: Any, benchmark: Benchmar
     unknown = sorted(set(benchmark.inputs) - known)
     if unknown:
         raise ArgumentError(f"{name}: no kernel has an argument {unknown[0]!r}; they have {', '.join(sorted(known))}")
-    arrays = uploaded(benchmark.inputs, {key for one in primitives for key in one.signature.arguments}, device)
+    arrays = upload(benchmark.inputs, {key for one in primitives for key in one.signature.arguments}, device)
     outputs: dict[str, Any] = {}
     calls: list[tuple[BoundCall[Any], int]] = []
     for one in primitives:
@@ -415,7 +415,7 @@ def _check_device(device: wgpu.GPUDevice, name: str, of: wgpu.GPUDevice) -> None
 
 
 def _arrays(benchmark: Benchmark, device: wgpu.GPUDevice) -> dict[str, Any]:
-    return uploaded(benchmark.inputs, benchmark.inputs.keys(), device)
+    return upload(benchmark.inputs, benchmark.inputs.keys(), device)
 
 
 def _only_arrays(arrays: Mapping[str, Any]) -> dict[str, Any]:

@@ -193,7 +193,7 @@ def need_datatypes(sweeps: Iterable[Sweep]) -> None:
                 )
 
 
-def narrowed(sweeps: Iterable[Sweep], axes: Mapping[str, Axis], primitives: Sequence[str]) -> tuple[Sweep, ...]:
+def narrow(sweeps: Iterable[Sweep], axes: Mapping[str, Axis], primitives: Sequence[str]) -> tuple[Sweep, ...]:
     """Return sweeps with some axes replaced, restricted to some primitives (all if none is named)."""
     found: list[Sweep] = []
     for sweep in sweeps:
