@@ -38,8 +38,7 @@ import harness
 import numpy as np
 
 import gridwise_py as gw
-from gridwise_py.bench.cases.data import RANGE_DATA
-from gridwise_py.bench.cases.own_primitives import ScatteredRanges
+from gridwise_py.bench.cases.workloads import RANGE_DATA, ScatteredRanges
 
 Outputs = Mapping[str, np.ndarray]
 _GATHERED_BITS = (14, 16, 18, 20, 21, 22, 23, 24, 26)

@@ -57,7 +57,7 @@ def _reduction(
 
         if bound is not None:
 
-            def error_bound(self, input: np.ndarray) -> np.ndarray:
+            def error_bound(self, input: np.ndarray, bound: _OfItems = bound) -> np.ndarray:
                 return np.array([bound(input)])
 
     return Reduction

@@ -177,10 +177,9 @@ def _magnitudes(x: np.ndarray) -> np.ndarray:
 
 def _of_ufunc(op: BinOp, x: np.ndarray, aggregate: _Aggregate) -> ErrorBound | None:
     """Return the bounds of sums or products of numbers; None of another operator."""
-    if x.dtype.names is not None:
+    if x.dtype.names is not None or op.numpy not in (np.add, np.multiply):
         return None
-    bounds = {np.add: _of_sums, np.multiply: _of_products}.get(op.numpy)
-    return None if bounds is None else bounds(x, aggregate)
+    return _of_sums(x, aggregate) if op.numpy is np.add else _of_products(x, aggregate)
 
 
 def _of_sums(x: np.ndarray, aggregate: _Aggregate) -> ErrorBound:

@@ -284,7 +284,7 @@ class OwnCheck:
             chosen = {key: value for key, value in self._inputs.items() if takes_all or key in parameters}
             for key, value in chosen.items():
                 _refuse_raw(f"{name}: {key}, which the reference takes,", value)
-            given = cast(Callable[..., Any], given)(**chosen)
+            given = given(**chosen)
         if isinstance(given, Array):
             given = given.to_numpy()
         if not isinstance(given, Mapping):

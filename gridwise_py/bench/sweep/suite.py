@@ -340,9 +340,10 @@ def _suite(path: Path, content: Mapping[str, Any]) -> Suite:
         for key, value in protocol.items():
             with _blaming(f"protocol.{key}"):
                 SamplingProtocol(**{key: value})
-        tables = content.get("sweep")
-        _need(isinstance(tables, list) and bool(tables), "sweep: there must be at least one table, [[sweep]]")
-        sweeps = [_sweep(table, f"sweep[{i}]") for i, table in enumerate(cast(list[object], tables))]
+        given = content.get("sweep")
+        tables = cast(list[object], given) if isinstance(given, list) else []
+        _need(bool(tables), "sweep: there must be at least one table, [[sweep]]")
+        sweeps = [_sweep(table, f"sweep[{i}]") for i, table in enumerate(tables)]
         processes = content.get("processes")
         is_count = isinstance(processes, int) and not isinstance(processes, bool) and processes >= 1
         _need(processes is None or is_count, f"processes: {processes!r} is not a count of at least 1")
