@@ -263,36 +263,30 @@ def benchmarks_of_files(
     from ..bench.cases.own_files import OWN_WORKLOADS, OwnWorkload, load_benchmarks
     from ..bench.sweep.suite import own_sweeps
 
-    found: dict[str, OwnWorkload] = {}
-    of_file: dict[str, OwnWorkload] = {}
-    named: list[OwnWorkload] = []
-    file = ""
-
-    def keep() -> None:
-        for workload in named or of_file.values():
-            other = found.setdefault(workload.full_name, workload)
-            if other.path != workload.path:
-                raise click.UsageError(
-                    f"two files are called {file}, and both have a benchmark {workload.declared.name!r}; rename one"
-                )
-
+    groups: list[tuple[str, list[str]]] = []
     for word in words:
         if is_file_name(word):
-            keep()
-            path, _, name = word.rpartition(":") if not word.endswith(".py") else (word, "", "")
-            file, of_file, named = Path(path).name, load_benchmarks(path), []
-            if not name:
-                continue
-            word = name
-        elif not of_file:
+            path, _, name = (word, "", "") if word.endswith(".py") else word.rpartition(":")
+            groups.append((path, [name] if name else []))
+        elif groups:
+            groups[-1][1].append(word)
+        else:
             raise click.UsageError(f"{word!r} stands before the file; write FILE.py, then the names of its benchmarks")
-        short_name = word.removeprefix(f"{Path(file).stem}.")
-        if short_name not in of_file:
+    found: dict[str, OwnWorkload] = {}
+    for path, names in groups:
+        file, of_file = Path(path), load_benchmarks(path)
+        short_names = [name.removeprefix(f"{file.stem}.") for name in names]
+        for name in (name for name in short_names if name not in of_file):
             raise click.UsageError(
-                f"{file} has no benchmark {word!r}; it has {', '.join(of_file)}{nearest(word, of_file)}"
+                f"{file.name} has no benchmark {name!r}; it has {', '.join(of_file)}{nearest(name, of_file)}"
             )
-        named.append(of_file[short_name])
-    keep()
+        for workload in [of_file[name] for name in short_names] or of_file.values():
+            other = found.setdefault(workload.full_name, workload)
+            if other.path != workload.path:
+                name = workload.declared.name
+                raise click.UsageError(
+                    f"two files are called {file.name}, and both have a benchmark {name!r}; rename one"
+                )
     for workload in list(found.values()) if with_baselines else ():
         baseline = workload.declared.baseline
         if baseline is not None and "=" not in baseline:
