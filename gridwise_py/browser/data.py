@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from .. import Argument, Multiply
 from ..bench.cases.data import (
+    RANGE_DATA,
     Maker,
     equal_segments,
     flags,
@@ -28,7 +29,6 @@ from ..bench.cases.data import (
     scattered_keys,
 )
 from ..bench.cases.distributions import UNIFORM
-from ..bench.cases.scattered_ranges import RANGE_DATA
 from ..errors import ArgumentError
 
 _Words: TypeAlias = NDArray[np.uint32]

@@ -160,11 +160,9 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
 
     With --adapter all, adapters run one after the other, each with its own results file: NAME.adapter0.json.
     """
-    from .. import list_adapters
     from ..bench.sweep.axes import axis_hint
     from ..bench.sweep.runner import DEFAULT_BUDGET_S, ENERGY_WINDOWS, Request
     from ..bench.sweep.suite import in_rounds, need_datatypes, plan_jobs, with_n
-    from ..storage.files import is_stream
 
     json_path, resume = options["json_path"], options["resume"]
     if resume is not None and json_path is None:
@@ -209,33 +207,21 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
         fills_budget=options["budget"] is not None and options["processes"] is None,
         order_seed=order_seed,
     )
-    if not every:
+    if every:
+        sys.exit(_every_adapter(request, options))
 
-        def write(document: Any) -> None:
-            from ..bench.report.table import results_export
+    def write(document: Any) -> None:
+        from ..bench.report.table import results_export
 
-            write_tables(options, lambda: results_export(document))
+        write_tables(options, lambda: results_export(document))
 
-        sys.exit(_one_adapter(request, options["adapter"], json_path, resume, quiet, on_stdout, write))
-    if resume is not None:
-        raise click.UsageError("--resume takes one adapter, not --adapter all: each adapter has its own file")
-    if json_path is not None and is_stream(json_path):
-        raise click.UsageError("--adapter all writes a file per adapter, so --json takes a name, not a pipe or device")
-    adapters = list_adapters()
-    if not adapters:
-        # The same message as for any other adapter.
-        _one_adapter(request, None, None, None, quiet)
-    paths = [_path_of(json_path, adapter.index) for adapter in adapters]
-    for own in filter(None, paths):
-        _check_json(own, overwrite=options["overwrite"])
-    codes = [_next_adapter(request, adapter.index, own, quiet) for adapter, own in zip(adapters, paths, strict=True)]
-    sys.exit(next((code for code in (WRONG_RESULT, BAD_INPUT, NO_ADAPTER) if code in codes), 0))
+    sys.exit(_one_adapter(request, options["adapter"], json_path, resume, quiet, on_stdout, write))
 
 
 def what_to_run(ctx: click.Context, options: dict[str, Any]) -> tuple[tuple[Any, ...], Any, int | None]:
     """Return the sweeps, the protocol and the number of processes, from a suite or from the axes."""
     from ..bench.sweep.axes import collect_axes
-    from ..bench.sweep.suite import BENCH_PROTOCOL, DEFAULT_AXES, DEFAULT_PRIMITIVES, Sweep, load_suite, narrowed
+    from ..bench.sweep.suite import BENCH_PROTOCOL, DEFAULT_AXES, DEFAULT_PRIMITIVES, Sweep, load_suite, narrow
 
     files = any(is_file_name(word) for word in options["primitives"])
     if files and options["suite"] is not None:
@@ -257,7 +243,7 @@ def what_to_run(ctx: click.Context, options: dict[str, Any]) -> tuple[tuple[Any,
         axes = collect_axes(options["axes"], short, DEFAULT_AXES)
         primitives = options["primitives"] or DEFAULT_PRIMITIVES
         return (Sweep(primitives, axes),), replace(BENCH_PROTOCOL, **typed), options["processes"]
-    sweeps = narrowed(suite.sweeps, collect_axes(options["axes"], short, {}), options["primitives"])
+    sweeps = narrow(suite.sweeps, collect_axes(options["axes"], short, {}), options["primitives"])
     if not sweeps:
         raise click.UsageError(f"the suite {suite.name!r} has none of {', '.join(options['primitives'])}")
     protocol = replace(BENCH_PROTOCOL, **{**suite.protocol, **typed})
@@ -277,36 +263,30 @@ def benchmarks_of_files(
     from ..bench.cases.own_files import OWN_WORKLOADS, OwnWorkload, load_benchmarks
     from ..bench.sweep.suite import own_sweeps
 
-    found: dict[str, OwnWorkload] = {}
-    of_file: dict[str, OwnWorkload] = {}
-    named: list[OwnWorkload] = []
-    file = ""
-
-    def keep() -> None:
-        for workload in named or of_file.values():
-            other = found.setdefault(workload.full_name, workload)
-            if other.path != workload.path:
-                raise click.UsageError(
-                    f"two files are called {file}, and both have a benchmark {workload.declared.name!r}; rename one"
-                )
-
+    groups: list[tuple[str, list[str]]] = []
     for word in words:
         if is_file_name(word):
-            keep()
-            path, _, name = word.rpartition(":") if not word.endswith(".py") else (word, "", "")
-            file, of_file, named = Path(path).name, load_benchmarks(path), []
-            if not name:
-                continue
-            word = name
-        elif not of_file:
+            path, _, name = (word, "", "") if word.endswith(".py") else word.rpartition(":")
+            groups.append((path, [name] if name else []))
+        elif groups:
+            groups[-1][1].append(word)
+        else:
             raise click.UsageError(f"{word!r} stands before the file; write FILE.py, then the names of its benchmarks")
-        short_name = word.removeprefix(f"{Path(file).stem}.")
-        if short_name not in of_file:
+    found: dict[str, OwnWorkload] = {}
+    for path, names in groups:
+        file, of_file = Path(path), load_benchmarks(path)
+        short_names = [name.removeprefix(f"{file.stem}.") for name in names]
+        for name in (name for name in short_names if name not in of_file):
             raise click.UsageError(
-                f"{file} has no benchmark {word!r}; it has {', '.join(of_file)}{nearest(word, of_file)}"
+                f"{file.name} has no benchmark {name!r}; it has {', '.join(of_file)}{nearest(name, of_file)}"
             )
-        named.append(of_file[short_name])
-    keep()
+        for workload in [of_file[name] for name in short_names] or of_file.values():
+            other = found.setdefault(workload.full_name, workload)
+            if other.path != workload.path:
+                name = workload.declared.name
+                raise click.UsageError(
+                    f"two files are called {file.name}, and both have a benchmark {name!r}; rename one"
+                )
     for workload in list(found.values()) if with_baselines else ():
         baseline = workload.declared.baseline
         if baseline is not None and "=" not in baseline:
@@ -326,11 +306,6 @@ def _n_is_given(options: dict[str, Any]) -> bool:
     if named or any(is_file_name(word) for word in options["primitives"]):
         return True  # a file of benchmarks says its sizes itself
     return any(parse_axis(text).name == "n" for text in options["axes"])
-
-
-def _path_of(json_path: Path | None, adapter: int) -> Path | None:
-    """Return the results file of one of several adapters."""
-    return json_path and json_path.with_name(f"{json_path.name.removesuffix('.json')}.adapter{adapter}.json")
 
 
 def _check_json(path: Path, *, overwrite: bool, resume: Path | None = None) -> None:
@@ -354,15 +329,34 @@ def _check_json(path: Path, *, overwrite: bool, resume: Path | None = None) -> N
         sys.exit(cannot_write("--json", path, error))
 
 
-def _next_adapter(request: Any, adapter: int, json_path: Path | None, quiet: bool) -> int:
-    """Run on one of several adapters; if it is unusable, the others still run."""
+def _every_adapter(request: Any, options: dict[str, Any]) -> int:
+    """Run on all adapters, also after one that is unusable; return the worst exit code."""
+    from .. import list_adapters
     from ..errors import GridwiseError
+    from ..storage.files import is_stream
 
-    try:
-        return _one_adapter(request, adapter, json_path, None, quiet)
-    except GridwiseError as error:
-        note(f"gridwise: adapter {adapter}: {error}")
-        return BAD_INPUT
+    json_path: Path | None = options["json_path"]
+    if options["resume"] is not None:
+        raise click.UsageError("--resume takes one adapter, not --adapter all: each adapter has its own file")
+    if json_path is not None and is_stream(json_path):
+        raise click.UsageError("--adapter all writes a file per adapter, so --json takes a name, not a pipe or device")
+    # Without any, the same message as for any other adapter.
+    numbers: list[int | None] = [adapter.index for adapter in list_adapters()] or [None]
+    paths = [
+        json_path and json_path.with_name(f"{json_path.name.removesuffix('.json')}.adapter{i}.json") for i in numbers
+    ]
+    for path in filter(None, paths):
+        _check_json(path, overwrite=options["overwrite"])
+    codes: list[int] = []
+    for number, path in zip(numbers, paths, strict=True):
+        try:
+            codes.append(_one_adapter(request, number, path, None, options["quiet"]))
+        except GridwiseError as error:
+            if number is None:
+                raise
+            note(f"gridwise: adapter {number}: {error}")
+            codes.append(BAD_INPUT)
+    return next((code for code in (WRONG_RESULT, BAD_INPUT, NO_ADAPTER) if code in codes), 0)
 
 
 def _one_adapter(

@@ -87,10 +87,10 @@ def _own(axes: tuple[str, ...], words: tuple[str, ...]) -> tuple[tuple[Any, ...]
 def _what(suite: str, axes: tuple[str, ...], primitives: tuple[str, ...]) -> tuple[tuple[Any, ...], Any, str]:
     """Return the sweeps, the protocol and the name of a suite, restricted to what was asked for."""
     from ..bench.sweep.axes import collect_axes
-    from ..bench.sweep.suite import BENCH_PROTOCOL, DEFAULT_AXES, Sweep, load_suite, narrowed, need_datatypes
+    from ..bench.sweep.suite import BENCH_PROTOCOL, DEFAULT_AXES, Sweep, load_suite, narrow, need_datatypes
 
     found, given = load_suite(suite), collect_axes(axes, {}, {})
-    sweeps = narrowed(found.sweeps, given, primitives)
+    sweeps = narrow(found.sweeps, given, primitives)
     named = {name for sweep in sweeps for name in sweep.primitives}
     others = tuple(name for name in primitives if name not in named)
     if others:  # what the suite lacks, at the sizes of gridwise bench

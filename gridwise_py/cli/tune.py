@@ -1,16 +1,23 @@
-"""``gridwise tune``: the fastest kernel shapes on an adapter."""
+"""``gridwise tune``: the fastest kernel shapes on an adapter, or variants of a user's own benchmarks."""
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from contextlib import ExitStack
+from dataclasses import asdict, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import click
 
 from .. import settings
+from ..display.quantities import format_count, format_percent, format_time
+from ..display.terminal import clean_lines
+from .bench import benchmarks_of_files
+from .exit_codes import BAD_INPUT, WRONG_RESULT
 from .options import (
     AxisText,
     AxisValues,
@@ -23,7 +30,17 @@ from .options import (
     is_file_name,
     table_options,
 )
-from .output import check_new, check_output, showing_progress, table_console, write_document
+from .output import (
+    LINE_EVERY_S,
+    check_new,
+    check_output,
+    check_tables,
+    showing_progress,
+    stdout_of,
+    table_console,
+    write_document,
+    write_tables,
+)
 
 #: Options that are for one of both: the kernels of the library, a user's files.
 _OF_LIBRARY = {
@@ -34,6 +51,7 @@ _OF_FILES = {
     "tune_axes": "--tune", "axes": "-a", "n": "--n", "mode": "--mode", "rounds": "--rounds",
     "processes": "--processes", "csv": "--csv", "markdown": "--markdown",
 }  # fmt: skip
+_ROUNDS = 9
 
 
 @click.command(cls=RawArguments, short_help="Find the fastest shapes of our kernels, or variants of your own.")
@@ -91,13 +109,16 @@ def tune(words: tuple[str, ...], **options: Any) -> None:
             raise click.UsageError(f"{words[0]!r} is no FILE.py; kernels of the library are named by --kernels")
         if given:
             raise click.UsageError(f"{given[0]} is for the kernels of the library; leave it out with a file")
-        from .own_tune import tune_files
-
-        tune_files(words, options)
-        return
-    if given:
+    elif given:
         raise click.UsageError(f"{given[0]} is for a FILE.py of your own; name it")
-    _tune_library(options)
+    json_path: Path | None = options["json_path"]
+    if json_path is not None:
+        check_output(json_path, "--json")
+        check_new(json_path, "--json", overwrite=options["overwrite"])
+    if words:
+        _tune_files(words, options)
+    else:
+        _tune_library(options)
 
 
 def _tune_library(options: Mapping[str, Any]) -> None:
@@ -108,15 +129,12 @@ def _tune_library(options: Mapping[str, Any]) -> None:
     asked = [name for name in ("show", "clear", "check") if options[name]]
     if len(asked) > 1:
         raise click.UsageError(f"{' and '.join(f'--{name}' for name in asked)} exclude each other")
-    json_path: Path | None = options["json_path"]
-    if json_path is not None:
-        check_output(json_path, "--json")
-        check_new(json_path, "--json", overwrite=options["overwrite"])
     device = request_device(options["adapter"])
-    key, form = device_key(device), options["form"]
+    key = device_key(device)
     if options["clear"]:
         gone = cache.remove(TUNING_KIND, key)
-        click.echo(json.dumps({"removed": gone}) if form == "json" else "forgotten" if gone else "nothing was stored")
+        said = "forgotten" if gone else "nothing was stored"
+        click.echo(json.dumps({"removed": gone}) if options["form"] == "json" else said)
         return
     from ..bench.sweep.tune import DEFAULT_BUDGET_S, check_tuning
     from ..bench.sweep.tune import tune as run
@@ -127,9 +145,7 @@ def _tune_library(options: Mapping[str, Any]) -> None:
     if options["check"]:
         with showing_progress() as progress, clock_held(device):
             found = check_tuning(device, wanted, progress=progress, **how)
-        _give(
-            {"device": key, "checks": [asdict(one) for one in found]}, json_path, form, lambda: _show_checks(key, found)
-        )
+        _give({"device": key, "checks": [asdict(one) for one in found]}, options, lambda: _show_checks(key, found))
         return
     try:
         if not options["show"]:
@@ -137,24 +153,22 @@ def _tune_library(options: Mapping[str, Any]) -> None:
                 run(device, wanted, max_items=options["max_n"], progress=progress, **how)
     finally:  # also after Ctrl-C: what was found is stored
         kept = kept_tuning(key)
-        _give(kept, json_path, form, lambda: _show(key, kept))
+        _give(kept, options, lambda: _show(key, kept))
 
 
-def _give(document: Any, json_path: Path | None, form: str, show: Callable[[], None]) -> None:
+def _give(document: Any, options: Mapping[str, Any], show: Callable[[], None]) -> None:
     """Print what was found, and write the file."""
     from ..storage.json_files import json_text
 
-    if form == "json":
+    if options["form"] == "json":
         click.echo(json_text(document))
     else:
         show()
-    if json_path is not None and document is not None:
-        write_document(json_path, document)
+    if options["json_path"] is not None and document is not None:
+        write_document(options["json_path"], document)
 
 
 def _show(key: dict[str, str], kept: Mapping[str, Any] | None) -> None:
-    from ..display.terminal import clean_lines
-
     try:
         shown = None if kept is None else _shown(kept["choices"])
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, StopIteration):
@@ -193,8 +207,6 @@ def _show(key: dict[str, str], kept: Mapping[str, Any] | None) -> None:
 
 def _shown(choices: Sequence[dict[str, Any]]) -> tuple[list[tuple[str, ...]], list[str]]:
     """Return the rows of the table, and the shapes whose results were wrong."""
-    from ..display.quantities import format_count, format_percent, format_time
-
     rows = [
         (
             str(choice["kernel"]),
@@ -216,7 +228,6 @@ def _show_checks(key: dict[str, str], found: Sequence[Any]) -> None:
     from rich.markup import escape
 
     from ..bench.report.text_table import TextTable
-    from ..display.quantities import format_count, format_percent
     from ..display.table import Column
 
     console = table_console(120)
@@ -243,3 +254,149 @@ def _show_checks(key: dict[str, str], found: Sequence[Any]) -> None:
 
 def _words(shape: Mapping[str, int]) -> str:
     return " x ".join(str(number) for number in shape.values())
+
+
+# ---- a user's file
+
+
+def _tune_files(words: Sequence[str], options: Mapping[str, Any]) -> None:
+    """Tune the benchmarks that ``FILE.py [NAME]…`` names; print how the variants stand, and write the files.
+
+    Ends the process with an exit code if there is a point at which no variant ran and was right.
+    """
+    from .. import request_device
+    from ..bench.sweep.own_tune import OWN_TUNE_PROTOCOL, RoundsApart, RoundsHere, contests_of, tune_variants
+    from ..bench.sweep.worker import files_of_cases
+    from ..internals import clock_held
+
+    processes: int | None = options["processes"]
+    if processes and options["rounds"]:
+        raise click.UsageError("--processes measures one round in each; leave out --rounds")
+    if stdout_of(options) is not None and options["form"] == "json":
+        raise click.UsageError("--format json prints on standard output; name a file for the others")
+    check_tables(options)
+    asked = None if options["tune_axes"] is None else [axis.strip() for axis in options["tune_axes"].split(",")]
+    short = {"n": options["n"], "datatype": None, "op": None, "mode": options["mode"]}
+    contests = contests_of(benchmarks_of_files(words, options["axes"], short, with_baselines=False), asked)
+    protocol = replace(OWN_TUNE_PROTOCOL, seed=options["seed"])
+    rounds = processes or options["rounds"] or _ROUNDS
+    adapter: dict[str, Any] = {}
+    points: list[Any] = []
+    with ExitStack() as held:
+
+        def make_device() -> Any:
+            device = request_device(options["adapter"])
+            adapter.update(device.adapter.info)
+            held.enter_context(clock_held(device))
+            return device
+
+        where: RoundsHere | RoundsApart = RoundsHere(make_device, protocol)
+        if processes:
+            files = files_of_cases(job.case for contest in contests for job in contest.jobs.values())
+            where = held.enter_context(RoundsApart(options["adapter"], files, protocol))
+        try:
+            with showing_progress(every_s=LINE_EVERY_S) as progress:
+                for point in tune_variants(where, contests, progress=progress, rounds=rounds, seed=options["seed"]):
+                    points.append(point)
+        finally:  # also after Ctrl-C: what was measured stays
+            if points:
+                _give_points(points, adapter, rounds, options)
+    failed = [point for point in points if point.best is None]
+    if failed:
+        wrong = any(variant.standing == "wrong" for point in failed for variant in point.variants)
+        sys.exit(WRONG_RESULT if wrong else BAD_INPUT)
+
+
+def _give_points(points: Sequence[Any], adapter: Mapping[str, Any], rounds: int, options: Mapping[str, Any]) -> None:
+    from ..bench.sweep.own_tune import best_for_all
+    from ..storage.json_files import json_data
+
+    by_name = [(name, list(own)) for name, own in groupby(points, key=lambda point: point.contest.benchmark)]
+    for_all = {name: found for name, own in by_name if (found := best_for_all(own)) is not None}
+    document = json_data(
+        {
+            "adapter": adapter.get("device", ""),
+            "driver": adapter.get("description", ""),
+            "rounds": rounds,
+            "processes": options["processes"] or 1,
+            "points": [point.to_json() for point in points],
+            "for_all": {name: {"values": dict(values), "ratio": ratio} for name, (values, ratio) in for_all.items()},
+        }
+    )
+    times = f"{rounds} processes" if options["processes"] else f"{rounds} rounds"
+    title = clean_lines(f"{document['adapter']} ({document['driver']}), {times}")
+
+    def show() -> None:
+        console = table_console(120, stdout_of(options))
+        console.print(title, markup=False)
+        for name, own in by_name:
+            console.print()
+            _show_points(console, own, for_all.get(name))
+
+    write_tables(options, lambda: _export(title, points))
+    _give(document, options, show)
+
+
+def _show_points(console: Any, points: Sequence[Any], for_all: tuple[Mapping[str, Any], float] | None) -> None:
+    """Print a table of the points of one benchmark."""
+    from ..bench.report.text_table import TextTable
+    from ..display.table import Column
+
+    table = TextTable(
+        [
+            Column("values"), Column("time", right=True), Column("slower by", right=True),
+            Column("95 %", priority=1), Column("verdict"), Column("why", prose=True),
+        ]
+    )  # fmt: skip
+    for point in points:
+        table.add_heading(clean_lines(str(point.contest)))
+        for one in point.variants:
+            kind = {"best": "good", "wrong": "bad", "failed": "bad"}.get(str(one.standing), "")
+            table.add_row(*_cells(one), kind=kind)
+    console.print(table)
+    if for_all is not None:
+        values, ratio = for_all
+        loss = "the best, or the same, at every point" if ratio == 1 else f"at worst {ratio:.3g} times the best time"
+        console.print(f"for all points: {_values_text(values)} ({loss})", markup=False)
+
+
+def _cells(one: Any) -> tuple[str, ...]:
+    """Return what a table shows of a variant."""
+    why = one.reason if one.checked or one.reason else "its result was not checked: there is no reference"
+    return (
+        _values_text(one.values),
+        format_time(one.time_ns),
+        "" if one.ratio is None or one.standing == "best" else _slower(one.ratio),
+        "" if one.low is None else f"{_slower(one.low)} to {_slower(one.high)}",
+        str(one.standing),
+        clean_lines(why),
+    )
+
+
+def _values_text(values: Mapping[str, Any]) -> str:
+    from ..bench.cases.benchmarked import axis_text
+
+    return " ".join(f"{axis}={axis_text(value)}" for axis, value in values.items())
+
+
+def _export(title: str, points: Sequence[Any]) -> Any:
+    """Return the table for files, a row for each variant."""
+    from ..display.table import table_of
+
+    cells: list[list[str]] = []
+    records: list[dict[str, Any]] = []
+    for point in points:
+        entry = point.to_json()
+        of_point = {key: entry[key] for key in ("benchmark", "n", "mode")} | entry["axes"]
+        for one, variant in zip(point.variants, entry["variants"], strict=True):
+            cells.append([str(point.contest), *_cells(one)])
+            records.append(of_point | variant.pop("values") | variant)
+            del records[-1]["rounds_ns"]
+    table = table_of(title, ["benchmark", "values", "time", "slower by", "95 %", "verdict", "why"], cells)
+    table.records = records
+    return table
+
+
+def _slower(ratio: float) -> str:
+    """Return a ratio to the best as a difference: +12.3 %, or 3.4 x the time."""
+    return f"{ratio:.1f} x" if ratio >= 2 else f"{100 * (ratio - 1):+.1f} %"

@@ -18,7 +18,7 @@ from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, Product
 from ..planning.source import Source
 from ..planning.windows import Window, binding_limit, part_of, windows_of
-from ..tuning.axis_shapes import AxisShape, ColumnsShape, NarrowShape, RowsShape, axis_shape, with_parts
+from ..tuning.axis_shapes import AxisShape, ColumnsShape, NarrowShape, RowsShape, axis_shape
 from ..tuning.options import AxisTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import ItemDatatypeLike
@@ -291,7 +291,7 @@ class ReduceAxis(InputOutputCalls, OperatorPrimitive):
                 here = _Matrices(part.matrices, whole.rows if whole_matrices else window.length // row, whole.columns)
                 count = blocks * part.matrices
                 self._add_kernel(
-                    builder, window.label("reduce"), here, with_parts(shape, blocks), window.operands["input"],
+                    builder, window.label("reduce"), here, replace(shape, parts=blocks), window.operands["input"],
                     _words_of(totals, words * done, words * count), raw_output=True,
                 )  # fmt: skip
                 done += count

@@ -23,7 +23,7 @@ from ..planning.layout import COUNT, Layout, Operand
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, SameAs
 from ..tuning.options import SegmentedSortTuning
-from ..tuning.segmented_sort_shapes import (
+from ..tuning.sort_shapes import (
     SegmentedSortShape,
     segmented_sort_shape_for,
     tuned_segmented_sort,

@@ -6,13 +6,13 @@ in memory, which `RowsShape` is for. The figures behind the numbers are in docs/
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import gcd
 
 from ..types.capabilities import Capabilities
 from .model import Fields, rows_of
 from .options import AxisTuning
-from .rows import overlaid
+from .rows import overlay
 from .shapes import ranges_of
 
 # A part has at least so many loads per invocation, so that totals are few beside items.
@@ -162,7 +162,7 @@ def axis_shape(
 
 def _fields(kernel: str, n: int, capabilities: Capabilities) -> Fields:
     """Return the fields of a tuning for arrays of `n` items: those that were tuned, else the model's."""
-    shapes = overlaid(rows_of(kernel, capabilities), ranges_of(kernel, capabilities))
+    shapes = overlay(rows_of(kernel, capabilities), ranges_of(kernel, capabilities))
     return shapes.at(n)
 
 
@@ -174,15 +174,8 @@ def _rows_shape(rows: int, items: int, size: int, most_parts: int, vecs: int, tu
     team = min(team, size)
     vecs = min(vecs, -(-quads // team))
     step = team * vecs
-    parts = 1
-    if 2 * rows <= most_parts:
-        parts = max(1, min(-(-most_parts // max(rows, 1)), quads // (_LEAST_STEPS * step)))
-    part_quads = quads
-    if parts > 1:
-        part_quads = -(-quads // (parts * step)) * step
-        parts = -(-quads // part_quads)
-    looped = part_quads > step
-    units = 1 if looped else max(1, at_once // vecs)
+    part_quads, parts = _cut(quads, step, rows, most_parts if 2 * rows <= most_parts else 1)
+    units = 1 if part_quads > step else max(1, at_once // vecs)
     return RowsShape(size, vecs, team, units, parts, part_quads)
 
 
@@ -205,13 +198,10 @@ def _columns_shape(
     strip = tuning.strip or max(least, _STRIP_OF_TOTALS if accumulators else _STRIP)
     strip = min(strip, size, _power_of_two(across))
     strips = -(-across // strip)
-    levels = size // strip
-    step = levels * vecs
-    parts = 1
-    if 2 * strips * matrices <= most_parts:
-        parts = max(1, min(-(-most_parts // max(1, strips * matrices)), rows // (_LEAST_STEPS * step)))
-    rows_per_block = -(-rows // (parts * step)) * step if parts > 1 else max(rows, 1)
-    return ColumnsShape(size, vecs, strip, width, rows_per_block, max(1, -(-rows // rows_per_block)))
+    workgroups = strips * matrices
+    most = most_parts if 2 * workgroups <= most_parts else 1
+    rows_per_block, parts = _cut(rows, size // strip * vecs, workgroups, most)
+    return ColumnsShape(size, vecs, strip, width, rows_per_block, parts)
 
 
 def _narrow_shape(matrices: int, rows: int, columns: int, size: int, most_parts: int, vecs: int) -> NarrowShape | None:
@@ -221,19 +211,18 @@ def _narrow_shape(matrices: int, rows: int, columns: int, size: int, most_parts:
     if lanes < _LEAST_BUSY * size or rows * columns > 1 << 30 or (matrices > 1 and rows * columns % 4):
         return None
     tile_rows = 4 * lanes // columns
-    tiles = -(-rows // tile_rows)
-    parts = max(1, min(-(-most_parts // max(1, matrices)), tiles // (_LEAST_STEPS * vecs)))
-    if matrices > most_parts:
-        parts = 1
-    per_block = max(1, -(-tiles // parts))
-    if parts > 1:
-        per_block = -(-per_block // vecs) * vecs
-    return NarrowShape(size, vecs, lanes, per_block, per_block * tile_rows, max(1, -(-tiles // per_block)))
+    per_block, parts = _cut(-(-rows // tile_rows), vecs, matrices, most_parts)
+    return NarrowShape(size, vecs, lanes, per_block, per_block * tile_rows, parts)
 
 
-def with_parts(shape: AxisShape, parts: int) -> AxisShape:
-    """Return the shape with another number of parts, of the same size."""
-    return replace(shape, parts=parts)
+def _cut(length: int, step: int, workgroups: int, most: int) -> tuple[int, int]:
+    """Return the length of a part, a whole number of steps, and the parts of a length.
+
+    There are so many parts that the workgroups are as many as the most, where each has enough steps then.
+    """
+    parts = max(1, min(-(-most // max(1, workgroups)), length // (_LEAST_STEPS * step)))
+    part = max(1, length) if parts == 1 else -(-length // (parts * step)) * step
+    return part, max(1, -(-length // part))
 
 
 def _power_of_two(n: int, *, down: bool = False) -> int:

@@ -9,12 +9,23 @@ from ..errors import ArgumentError
 from ..types.capabilities import Capabilities, SubgroupMatrices
 from .model import rows_of
 from .options import MatMulTuning
-from .rows import Shapes, overlaid
+from .rows import Shapes, overlay
 from .shapes import ranges_of
 
 
+class _Tiled:
+    """A shape whose workgroups compute a tile of the output each."""
+
+    tile_m: int
+    tile_n: int
+
+    def tiles(self, m: int, n: int) -> tuple[int, int]:
+        """Return rows and columns of tiles."""
+        return -(-m // self.tile_m), -(-n // self.tile_n)
+
+
 @dataclass(frozen=True)
-class MatMulShape:
+class MatMulShape(_Tiled):
     """The shape of the kernel of a matrix product.
 
     Attributes
@@ -50,13 +61,9 @@ class MatMulShape:
         """Workgroup memory."""
         return 4 * self.stages * self.tile_k * (self.tile_m + self.tile_n)
 
-    def tiles(self, m: int, n: int) -> tuple[int, int]:
-        """Return rows and columns of tiles."""
-        return -(-m // self.tile_m), -(-n // self.tile_n)
-
 
 @dataclass(frozen=True)
-class SubgroupShape:
+class SubgroupShape(_Tiled):
     """The shape of the kernel of a product by matrices that subgroups multiply, of 16 × 16 f16 items.
 
     Attributes
@@ -95,10 +102,6 @@ class SubgroupShape:
 
     def _sums_bytes(self, columns: int) -> int:
         return 4 * 16 * (columns + 4) * (self.workgroup_size // 32)
-
-    def tiles(self, m: int, n: int) -> tuple[int, int]:
-        """Return rows and columns of tiles."""
-        return -(-m // self.tile_m), -(-n // self.tile_n)
 
 
 #: By the least items of the output: of large tiles, small outputs have too few for all multiprocessors.
@@ -152,7 +155,7 @@ def matmul_shapes_for(capabilities: Capabilities, tuning: MatMulTuning | None = 
     chosen = MatMulTuning.of(tuning).to_dict()
     if not chosen:
         tuned = [(above, up_to, MatMulShape(**fields)) for above, up_to, fields in ranges_of("matmul", capabilities)]
-        return overlaid(rows, [one for one in tuned if _objection(one[2], capabilities) is None])
+        return overlay(rows, [one for one in tuned if _objection(one[2], capabilities) is None])
     shape = replace(rows[-1][1], **chosen)
     if "unroll" not in chosen:
         shape = replace(shape, unroll=min(shape.unroll, shape.tile_k))

@@ -35,6 +35,12 @@ WINDOW_TILES = 32
 Fields: TypeAlias = Mapping[str, int]
 
 
+#: The numbers of a shape, in the order of the fields of its kernel.
+Numbers: TypeAlias = tuple[int, ...]
+#: Returns the shapes for facts of a device, by the number of items.
+Rule: TypeAlias = Callable[[DeviceFacts], Rows[Numbers]]
+
+
 class TunedKernel(NamedTuple):
     """A kernel that has shapes.
 
@@ -52,8 +58,8 @@ class TunedKernel(NamedTuple):
 
     family: type[Tuning]
     fields: tuple[str, ...]
-    gpu: Callable[[DeviceFacts], Rows[Fields]]
-    cpu: Rows[Fields]
+    gpu: Rule
+    cpu: Rows[Numbers]
 
 
 def _near(number: float) -> int:
@@ -61,13 +67,9 @@ def _near(number: float) -> int:
     return 1 << max(0, round(log2(max(number, 1.0))))
 
 
-def _shape(workgroup_size: int, vecs: int, max_blocks: int | None = None) -> Fields:
-    fields = {"workgroup_size": workgroup_size, "vecs": vecs}
-    return fields if max_blocks is None else fields | {"max_blocks": max_blocks}
-
-
-def _any(fields: Fields) -> Rows[Fields]:
-    return ((None, fields),)
+def _any(*numbers: int) -> Rows[Numbers]:
+    """Return rows of a single shape, for any number of items."""
+    return ((None, numbers),)
 
 
 def _power_down(number: int) -> int:
@@ -81,26 +83,22 @@ def _power_within(number: float, least: int, most: int) -> int:
 # ---- kernels that move items once
 
 
-def _always(workgroup_size: int, vecs: int) -> Callable[[DeviceFacts], Rows[Fields]]:
-    def rows(facts: DeviceFacts) -> Rows[Fields]:
-        del facts
-        return _any(_shape(workgroup_size, vecs))
-
-    return rows
+def _always(*numbers: int) -> Rule:
+    return lambda facts: _any(*numbers)
 
 
-def _search(facts: DeviceFacts) -> Rows[Fields]:
+def _search(facts: DeviceFacts) -> Rows[Numbers]:
     """Each workgroup first loads a table of 8 KiB, so it takes at least as many queries as that has keys where there
     are enough for all that run at once."""
     few = facts.multiprocessors * facts.invocations // 256 * 1024
-    return ((_near(few), _shape(256, 1)), (None, _shape(256, 4)))
+    return (_near(few), (256, 1)), (None, (256, 4))
 
 
-def _transpose(facts: DeviceFacts) -> Rows[Fields]:
+def _transpose(facts: DeviceFacts) -> Rows[Numbers]:
     """Of one square of 32 × 32, 4 KiB, as many workgroups share a multiprocessor as have invocations on it (H200,
     16,384²: 542 µs with 128 × 2, 549 with 64 × 4, 561 with 256 × 2, 581 with 128 × 4; a copy 501)."""
     size = _power_within(facts.invocations * 4096 / facts.storage_bytes, 64, 256)
-    return _any(_shape(size, 256 // size))
+    return _any(size, 256 // size)
 
 
 # ---- kernels that give each workgroup a block of tiles
@@ -112,25 +110,25 @@ def _transpose(facts: DeviceFacts) -> Rows[Fields]:
 _FEW_TILES_OF_BLOCK = 4
 
 
-def _in_blocks(large: tuple[int, int] = (256, 4), per_multiprocessor: int = 4) -> Callable[[DeviceFacts], Rows[Fields]]:
-    def rows(facts: DeviceFacts) -> Rows[Fields]:
+def _in_blocks(*large: int, per_multiprocessor: int = 4) -> Rule:
+    def rows(facts: DeviceFacts) -> Rows[Numbers]:
         blocks = 2 * facts.multiprocessors
         few = _near(blocks * _FEW_TILES_OF_BLOCK * 4096)
-        return (few, _shape(256, 4, blocks)), (None, _shape(*large, per_multiprocessor * facts.multiprocessors))
+        return (few, (256, 4, blocks)), (None, (*large, per_multiprocessor * facts.multiprocessors))
 
     return rows
 
 
-def _scan_of_blocks(facts: DeviceFacts) -> Rows[Fields]:
-    return _any(_shape(256, 4, 8 * facts.multiprocessors))
+def _any_in_blocks(per_multiprocessor: int) -> Rule:
+    return lambda facts: _any(256, 4, per_multiprocessor * facts.multiprocessors)
 
 
-def _histogram(facts: DeviceFacts) -> Rows[Fields]:
+def _histogram(facts: DeviceFacts) -> Rows[Numbers]:
     """16 KiB of counters: workgroups of a size that fill a multiprocessor with as many as its memory holds."""
     size = _of_tables(facts)
     blocks = max(1, facts.storage_bytes // _TABLE_BYTES) * facts.multiprocessors
     few = _near(facts.multiprocessors * size * 16)
-    return (few, _shape(256, 2, 2 * facts.multiprocessors)), (None, _shape(size, 4, blocks))
+    return (few, (256, 2, 2 * facts.multiprocessors)), (None, (size, 4, blocks))
 
 
 _TABLE_BYTES = 16 << 10
@@ -140,9 +138,9 @@ def _of_tables(facts: DeviceFacts) -> int:
     return _power_within(facts.invocations * _TABLE_BYTES / facts.storage_bytes, 128, 512)
 
 
-def _histogram_ranges(facts: DeviceFacts) -> Rows[Fields]:
+def _histogram_ranges(facts: DeviceFacts) -> Rows[Numbers]:
     """As many counters as a workgroup may have, and as many invocations to use them; not measured yet."""
-    return _any(_shape(1024, 4, 2 * facts.multiprocessors))
+    return _any(1024, 4, 2 * facts.multiprocessors)
 
 
 def group_table_fields(capabilities: Capabilities) -> Fields:
@@ -152,11 +150,10 @@ def group_table_fields(capabilities: Capabilities) -> Fields:
     of many invocations are fastest (a first form on an H200, 2^26 rows: 512 × 2 in 528 blocks 169 µs, in 1,056 190;
     256 × 2 in 528 238; 1,024 × 2 in 264 149, where devices allow so many).
     """
-    if capabilities.is_cpu:
-        return _shape(64, 2, 32)
     facts = facts_of(capabilities)
     blocks = max(1, facts.storage_bytes // _TABLE_BYTES) * facts.multiprocessors
-    return _shape(_of_tables(facts), 2, blocks)
+    numbers = (64, 2, 32) if capabilities.is_cpu else (_of_tables(facts), 2, blocks)
+    return dict(zip(_BLOCKS, numbers, strict=True))
 
 
 # ---- look-backs
@@ -173,7 +170,7 @@ def _at_once(facts: DeviceFacts) -> int:
     return facts.invocations // _of_few(facts) * facts.multiprocessors
 
 
-def _chain(registers_of_item: int = 1, tile: float = 1.0, least: int = 128) -> Callable[[DeviceFacts], Rows[Fields]]:
+def _chain(registers_of_item: int = 1, tile: float = 1.0, least: int = 128) -> Rule:
     """Return the rule of a kernel whose tiles wait for the tiles before them.
 
     Parameters
@@ -186,30 +183,28 @@ def _chain(registers_of_item: int = 1, tile: float = 1.0, least: int = 128) -> C
         Invocations of a workgroup.
     """
 
-    def rows(facts: DeviceFacts) -> Rows[Fields]:
+    def rows(facts: DeviceFacts) -> Rows[Numbers]:
         # Large tiles make the chain short, small workgroups let more of them overlap (scan, H200: 128 × 16 is the best
         # of the shapes tried at 2^28 and 2^24). Half as many items were up to a quarter slower on an H100, too.
         items = int(_CHAIN_TILE * tile)
         # Half of the registers for items, where a quarter of the invocations are at work.
         room = min(64, facts.registers_of_half)
         vecs = _power_down(min(16, room // (4 * registers_of_item), items // (4 * least)))
-        large = _shape(items // (4 * vecs), vecs)
+        large = items // (4 * vecs), vecs
         # Few items are one tile per multiprocessor at most: a tile of the same size with more invocations is done
         # sooner (2^20 on an H200: 512 × 4 6.4 µs, 128 × 16 7.9), and half a tile still sooner (2^16: 512 × 2 4.2 µs,
         # 512 × 4 4.9). 2^22 items in such tiles are still all at work at once.
         size = _of_few(facts)
         return (
-            (_near(facts.multiprocessors * 4096 / 2), _shape(size, 1024 // size)),
-            (_near(_at_once(facts) * _CHAIN_TILE), _shape(size, _CHAIN_TILE // (4 * size))),
+            (_near(facts.multiprocessors * 4096 / 2), (size, 1024 // size)),
+            (_near(_at_once(facts) * _CHAIN_TILE), (size, _CHAIN_TILE // (4 * size))),
             (None, large),
         )
 
     return rows
 
 
-def _stream(
-    ahead: int, registers_of_item: int = 2, tile: float = 1.0, *, at_bound: bool = False
-) -> Callable[[DeviceFacts], Rows[Fields]]:
+def _stream(ahead: int, registers_of_item: int = 2, tile: float = 1.0, *, at_bound: bool = False) -> Rule:
     """Return the rule of a kernel that counts items, and writes them: of many items a tile is counted ahead.
 
     From four times as many tiles as are at work at once one is counted before it is written (H100, none, 32, 64 tiles
@@ -219,10 +214,11 @@ def _stream(
     """
     chain = _chain(registers_of_item, tile)
 
-    def rows(facts: DeviceFacts) -> Rows[Fields]:
-        *few, (_, usual) = ((up_to, {**fields, "ahead": 0}) for up_to, fields in chain(facts))
+    def rows(facts: DeviceFacts) -> Rows[Numbers]:
+        *few, (_, usual) = chain(facts)
         many = _near(4 * _at_once(facts) * _CHAIN_TILE)
-        return (*few, (many - at_bound, usual), (None, {**usual, "ahead": ahead}))
+        rows = (*few, (many - at_bound, usual))
+        return (*((up_to, (*numbers, 0)) for up_to, numbers in rows), (None, (*usual, ahead)))
 
     return rows
 
@@ -230,19 +226,19 @@ def _stream(
 # ---- merges
 
 
-def _merge(facts: DeviceFacts) -> Rows[Fields]:
+def _merge(facts: DeviceFacts) -> Rows[Numbers]:
     """4 × vecs − 1 keys per invocation. A tile of 256 × 3 is 2,816 keys, 11 KiB of workgroup memory, so five workgroups
     fit on a multiprocessor that has 64 KiB (H200, 2^28 keys: 831 µs; 256 × 2 848, 256 × 4 854, 128 × 2 965)."""
     workgroups = 5 * facts.invocations / (8 * 256)
     fitting = [v for v in (1, 2, 3) if 256 * (4 * v - 1) * 4 * workgroups <= facts.storage_bytes]
-    return (_near(2 * facts.multiprocessors * 768), _shape(256, 1)), (None, _shape(256, max(fitting, default=1)))
+    return (_near(2 * facts.multiprocessors * 768), (256, 1)), (None, (256, max(fitting, default=1)))
 
 
-def _merge_network(facts: DeviceFacts) -> Rows[Fields]:
+def _merge_network(facts: DeviceFacts) -> Rows[Numbers]:
     """16 keys of a lane at a time. Large tiles need fewer searches for their parts (H200, 2^28 keys: 256 × 4 698 µs,
     256 × 8 687, 256 × 16 662, 512 × 16 664, 128 × 16 661); fewer keys need enough tiles for all multiprocessors (2^24:
     256 × 4 71 µs, 256 × 8 76)."""
-    return (_near(16 * facts.multiprocessors * 16_384), _shape(256, 4)), (None, _shape(256, 16))
+    return (_near(16 * facts.multiprocessors * 16_384), (256, 4)), (None, (256, 16))
 
 
 # ---- sorts
@@ -271,10 +267,10 @@ def sort_kernel(*, words: int, floats: bool, values: bool, computes: bool) -> st
     return "sort_floats" if floats else "sort_keys"
 
 
-def _sort(kernel: str) -> Callable[[DeviceFacts], Rows[Fields]]:
+def _sort(kernel: str) -> Rule:
     beside, words, look, parts = _SORTS[kernel]
 
-    def rows(facts: DeviceFacts) -> Rows[Fields]:
+    def rows(facts: DeviceFacts) -> Rows[Numbers]:
         # Large tiles make long runs to write and a short chain to look back over. Two workgroups share the registers
         # of a multiprocessor; with more keys one is left, and a third of the speed is lost. A tile goes through
         # workgroup memory in parts, so that two fit there, too. Few keys are at most one tile for each of these
@@ -282,21 +278,18 @@ def _sort(kernel: str) -> Callable[[DeviceFacts], Rows[Fields]]:
         size = _power_within(facts.invocations / 4, 256, 512)
         items = max(parts, (min(64, facts.registers_of_half) - beside) // words // parts * parts)
         few = _near(2 * facts.multiprocessors * size * 8)
-        return (
-            (few, dict(zip(_SORT_FIELDS, (size, 8 // words, 1, 2), strict=True))),
-            (None, dict(zip(_SORT_FIELDS, (size, items, parts, look), strict=True))),
-        )
+        return (few, (size, 8 // words, 1, 2)), (None, (size, items, parts, look))
 
     return rows
 
 
-def _segmented_sort(registers_of_key: int, beside: int) -> Callable[[DeviceFacts], Rows[Fields]]:
-    def rows(facts: DeviceFacts) -> Rows[Fields]:
+def _segmented_sort(registers_of_key: int, beside: int) -> Rule:
+    def rows(facts: DeviceFacts) -> Rows[Numbers]:
         # As sorts, where a key and its tag are two words of registers, or three. 2^24 keys of u32 on an H200, in
         # segments of 256, 4,096, 16,384 by offsets, take 851, 704, 1,084 µs with 10, and 960, 850, 1,210 with 12.
         size = _power_within(facts.invocations / 4, 256, 512)
         items = max(1, (min(64, facts.registers_of_half) - beside) // registers_of_key)
-        return _any({"workgroup_size": size, "items": items})
+        return _any(size, items)
 
     return rows
 
@@ -306,33 +299,18 @@ def _segmented_sort(registers_of_key: int, beside: int) -> Callable[[DeviceFacts
 _MATMUL_FIELDS = ("tile_m", "tile_n", "tile_k", "thread_m", "thread_n", "stages", "unroll")
 
 
-def _tiles(*numbers: int) -> Fields:
-    return dict(zip(_MATMUL_FIELDS, numbers, strict=True))
-
-
-def _matmul(facts: DeviceFacts) -> Rows[Fields]:
+def _matmul(facts: DeviceFacts) -> Rows[Numbers]:
     """Large: 8 × 8 sums are 64 multiply-adds for four vec4 from workgroup memory, and fit into 128 registers with all
     else, so that two workgroups share a multiprocessor and one works while the other waits at a barrier. Workgroup
     memory is 16 KiB, what every device has. Smaller outputs: each multiprocessor wants a workgroup at least. Tiles of
     128 are that many from 2^21 items of the output on (H200), tiles of 64 from 2^19; below, tiles of 32. With few
     workgroups the two stages save a barrier's wait."""
-    small, medium = _tiles(32, 32, 16, 4, 4, 2, 8), _tiles(64, 64, 16, 8, 4, 2, 8)
-    large = _tiles(128, 128, 16, 8, 8, 1, 16)
+    small, medium = (32, 32, 16, 4, 4, 2, 8), (64, 64, 16, 8, 4, 2, 8)
+    large = (128, 128, 16, 8, 8, 1, 16)
     if facts.storage_bytes < 2 * 16_384 or facts.registers < 2 * 256 * 128:
         large = medium
     few, many = _near(facts.multiprocessors * 64 * 64), _near(facts.multiprocessors * 128 * 128)
     return (few, small), (many, medium), (None, large)
-
-
-def _along_rows(facts: DeviceFacts) -> Rows[Fields]:
-    """Rows and few columns are cut into parts for as many workgroups as `Reduce` has blocks."""
-    return _any(_shape(256, 4, 4 * facts.multiprocessors))
-
-
-def _along_columns(facts: DeviceFacts) -> Rows[Fields]:
-    """Strips of columns do not divide evenly into so many: of many small blocks the last ones leave less of the device
-    idle."""
-    return _any(_shape(256, 4, 32 * facts.multiprocessors))
 
 
 class AxisParts(NamedTuple):
@@ -364,65 +342,55 @@ def scan_axis_parts(capabilities: Capabilities | None) -> AxisParts:
 # 1.5 s. Products: large tiles in many registers (512³: 64 × 64 × 32 with 8 × 8 4.4 GFLOP/s, 32 × 32 × 16 with 4 × 4
 # 1.9).
 _SIZES, _BLOCKS = ("workgroup_size", "vecs"), ("workgroup_size", "vecs", "max_blocks")
-_CPU_SORT = _any(dict(zip(_SORT_FIELDS, (256, 4, 1, 4), strict=True)))
-_CPU_SEGMENTED_SORT = _any({"workgroup_size": 256, "items": 4})
-_AHEAD = ("workgroup_size", "vecs", "ahead")
-_CPU_STREAM = _any({**_shape(64, 4), "ahead": 0})
-_CPU_SEGMENTED_REDUCE = _any(_shape(64, 4, 64))
+_AHEAD, _SEGMENTED_SORT = ("workgroup_size", "vecs", "ahead"), ("workgroup_size", "items")
 
 #: All kernels that have shapes, by name.
 KERNELS: Mapping[str, TunedKernel] = {
     # One vec4 per invocation and many workgroups are fastest (H200, vector add: 4,369 GB/s against 4,316 with four).
     # At full occupancy other subgroups hide the latency.
-    "elementwise": TunedKernel(ElementwiseTuning, _SIZES, _always(256, 1), _any(_shape(256, 1))),
-    "reduce": TunedKernel(
-        ReduceTuning, _BLOCKS, _in_blocks(), ((1 << 20, _shape(64, 4, 32)), (None, _shape(256, 4, 64)))
-    ),
-    "scan": TunedKernel(
-        ScanTuning, _BLOCKS, _scan_of_blocks, _any(_shape(64, 4, 64))
-    ),
-    "scan_lookback": TunedKernel(ScanTuning, _SIZES, _chain(), _any(_shape(128, 4))),
-    "search": TunedKernel(ElementwiseTuning, _SIZES, _search, _any(_shape(64, 16))),
-    "transpose": TunedKernel(ElementwiseTuning, _SIZES, _transpose, _any(_shape(256, 2))),
-    "merge": TunedKernel(ElementwiseTuning, _SIZES, _merge, _any(_shape(64, 4))),
-    "merge_network": TunedKernel(ElementwiseTuning, _SIZES, _merge_network, _any(_shape(64, 4))),
+    "elementwise": TunedKernel(ElementwiseTuning, _SIZES, _always(256, 1), _any(256, 1)),
+    "reduce": TunedKernel(ReduceTuning, _BLOCKS, _in_blocks(256, 4), ((1 << 20, (64, 4, 32)), (None, (256, 4, 64)))),
+    "scan": TunedKernel(ScanTuning, _BLOCKS, _any_in_blocks(8), _any(64, 4, 64)),
+    "scan_lookback": TunedKernel(ScanTuning, _SIZES, _chain(), _any(128, 4)),
+    "search": TunedKernel(ElementwiseTuning, _SIZES, _search, _any(64, 16)),
+    "transpose": TunedKernel(ElementwiseTuning, _SIZES, _transpose, _any(256, 2)),
+    "merge": TunedKernel(ElementwiseTuning, _SIZES, _merge, _any(64, 4)),
+    "merge_network": TunedKernel(ElementwiseTuning, _SIZES, _merge_network, _any(64, 4)),
     # 8 loads in flight; a group has up to 4 tiles of 8,192 items, and 2^28 items have 2^14 minima in groups of 2 tiles.
     # Other shapes are as fast (H100, 2^28: 256 × 4, 128 × 8, 512 × 8 within 1 %).
-    "top_k": TunedKernel(ElementwiseTuning, _SIZES, _always(256, 8), _any(_shape(64, 8))),
+    "top_k": TunedKernel(ElementwiseTuning, _SIZES, _always(256, 8), _any(64, 8)),
     # Keys stay beside values. 2^28 items of u32 in runs of 8 on an H200: scan 856 µs and reduce 874 with 256 × 8, 850
     # and 930 with 128 × 8, 872 and 1,215 with 512 × 4.
-    "by_key": TunedKernel(ScanTuning, _SIZES, _chain(2), _any(_shape(128, 2))),
-    "segmented": TunedKernel(ScanTuning, _SIZES, _chain(2, 0.5), _any(_shape(128, 2))),
+    "by_key": TunedKernel(ScanTuning, _SIZES, _chain(2), _any(128, 2)),
+    "segmented": TunedKernel(ScanTuning, _SIZES, _chain(2, 0.5), _any(128, 2)),
     # By the length of segments (2^28 items, H200, µs): of 2^10 407 with 128 × 8 and 457 with 256 × 4; of 16 (medium)
     # 691 and 539; of 8 565 and 881; of 1 and 2 (tiny) 1,396 and 1,001, but 1,214 and 878 with 256 × 4. 528 blocks are
     # 2 % faster than 1,024, only segments of 1 want 792. Few items: with 264 blocks 2^22 in segments of 2^16 take 16.3
     # µs, with 1,024 23.9.
-    "segmented_reduce": TunedKernel(ScanTuning, _BLOCKS, _in_blocks((128, 8)), _CPU_SEGMENTED_REDUCE),
+    "segmented_reduce": TunedKernel(ScanTuning, _BLOCKS, _in_blocks(128, 8), _any(64, 4, 64)),
     "segmented_reduce_tiny": TunedKernel(
-        ScanTuning, _BLOCKS, _in_blocks(per_multiprocessor=6), _CPU_SEGMENTED_REDUCE
+        ScanTuning, _BLOCKS, _in_blocks(256, 4, per_multiprocessor=6), _any(64, 4, 64)
     ),
-    "segmented_reduce_medium": TunedKernel(ScanTuning, _BLOCKS, _in_blocks(), _CPU_SEGMENTED_REDUCE),
-    "histogram": TunedKernel(HistogramTuning, _BLOCKS, _histogram, _any(_shape(64, 2, 32))),
-    "histogram_ranges": TunedKernel(HistogramTuning, _BLOCKS, _histogram_ranges, _any(_shape(64, 4, 32))),
+    "segmented_reduce_medium": TunedKernel(ScanTuning, _BLOCKS, _in_blocks(256, 4), _any(64, 4, 64)),
+    "histogram": TunedKernel(HistogramTuning, _BLOCKS, _histogram, _any(64, 2, 32)),
+    "histogram_ranges": TunedKernel(HistogramTuning, _BLOCKS, _histogram_ranges, _any(64, 4, 32)),
     # A select of half of 2^28 items on an H200 takes 582 µs with 256 × 8, 567 with 128 × 16, 775 with 128 × 8, 680 with
     # 512 × 8; with flags of their own 652 with 256 × 8, 571 with 256 × 16; a partition in 2 821 with 256 × 8, 810 with
     # 128 × 16.
-    "stream": TunedKernel(StreamTuning, _AHEAD, _stream(64, at_bound=True), _CPU_STREAM),
-    "stream_flags": TunedKernel(StreamTuning, _AHEAD, _stream(32, 1, 2.0), _CPU_STREAM),
-    "stream_split": TunedKernel(StreamTuning, _AHEAD, _stream(32), _CPU_STREAM),
-    **{name: TunedKernel(SortTuning, _SORT_FIELDS, _sort(name), _CPU_SORT) for name in _SORTS},
-    "segmented_sort": TunedKernel(
-        SegmentedSortTuning, ("workgroup_size", "items"), _segmented_sort(2, 44), _CPU_SEGMENTED_SORT
-    ),
-    "segmented_sort_wide": TunedKernel(
-        SegmentedSortTuning, ("workgroup_size", "items"), _segmented_sort(3, 40), _CPU_SEGMENTED_SORT
-    ),
+    "stream": TunedKernel(StreamTuning, _AHEAD, _stream(64, at_bound=True), _any(64, 4, 0)),
+    "stream_flags": TunedKernel(StreamTuning, _AHEAD, _stream(32, 1, 2.0), _any(64, 4, 0)),
+    "stream_split": TunedKernel(StreamTuning, _AHEAD, _stream(32), _any(64, 4, 0)),
+    **{name: TunedKernel(SortTuning, _SORT_FIELDS, _sort(name), _any(256, 4, 1, 4)) for name in _SORTS},
+    "segmented_sort": TunedKernel(SegmentedSortTuning, _SEGMENTED_SORT, _segmented_sort(2, 44), _any(256, 4)),
+    "segmented_sort_wide": TunedKernel(SegmentedSortTuning, _SEGMENTED_SORT, _segmented_sort(3, 40), _any(256, 4)),
     "matmul": TunedKernel(
         MatMulTuning, _MATMUL_FIELDS, _matmul,
-        ((1 << 14, _tiles(32, 32, 16, 4, 4, 1, 4)), (None, _tiles(64, 64, 16, 4, 8, 1, 4))),
+        ((1 << 14, (32, 32, 16, 4, 4, 1, 4)), (None, (64, 64, 16, 4, 8, 1, 4))),
     ),
-    "axis_rows": TunedKernel(AxisTuning, _BLOCKS, _along_rows, _any(_shape(256, 4, 32))),
-    "axis_columns": TunedKernel(AxisTuning, _BLOCKS, _along_columns, _any(_shape(256, 4, 32))),
+    # Rows and few columns are cut into parts for as many workgroups as `Reduce` has blocks. Strips of columns do not
+    # divide evenly into so many: of many small blocks the last ones leave less of the device idle.
+    "axis_rows": TunedKernel(AxisTuning, _BLOCKS, _any_in_blocks(4), _any(256, 4, 32)),
+    "axis_columns": TunedKernel(AxisTuning, _BLOCKS, _any_in_blocks(32), _any(256, 4, 32)),
 }  # fmt: skip
 
 
@@ -431,14 +399,14 @@ def rows_of(kernel: str, capabilities: Capabilities) -> Rows[Fields]:
     known = KERNELS[kernel]
     rows = known.cpu if capabilities.is_cpu else known.gpu(facts_of(capabilities))
     # Rows that the row behind them makes needless, or that facts have put out of order.
-    kept: list[tuple[int | None, Fields]] = []
-    for up_to, fields in rows:
+    kept: list[tuple[int | None, Numbers]] = []
+    for up_to, numbers in rows:
         while kept and up_to is not None and (kept[-1][0] or 0) >= up_to:
             kept.pop()
-        if kept and kept[-1][1] == fields:
+        if kept and kept[-1][1] == numbers:
             kept.pop()
-        kept.append((up_to, fields))
-    return tuple(kept)
+        kept.append((up_to, numbers))
+    return tuple((up_to, dict(zip(known.fields, numbers, strict=True))) for up_to, numbers in kept)
 
 
 def shape_of(kernel: str, capabilities: Capabilities, n: int) -> tuple[int, int | None, Fields]:

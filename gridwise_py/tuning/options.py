@@ -8,13 +8,13 @@ of a device are checked when a primitive is constructed.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any, Literal, Self, TypeAlias
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 from ..errors import ArgumentError
 from ..planning.lookback_state import STATES
 from ..types.capabilities import Capabilities, SubgroupsLike
-from ..types.options import integer, one_of
+from ..types.options import MOST_U32, integer, one_of
 
 StateForm: TypeAlias = Literal["u64", "u32x2"]
 # Takes the name and the value of a field, and returns the value as it is kept.
@@ -23,20 +23,16 @@ _Check: TypeAlias = Callable[[str, Any], Any]
 _ANY_DEVICE = Capabilities(subgroup_size=32)
 
 
-def _by(check: _Check) -> dict[str, _Check]:
-    """Return the metadata of a field whose values pass a check, unless they are None."""
-    return {"check": check}
-
-
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Tuning:
     """Base of all tuning classes."""
 
+    #: The checks of fields that have other values here than elsewhere.
+    _own_checks: ClassVar[Mapping[str, _Check]] = {}
+
     def __post_init__(self) -> None:
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if value is not None:
-                object.__setattr__(self, each.name, each.metadata["check"](each.name, value))
+        for name, value in self.to_dict().items():
+            object.__setattr__(self, name, (self._own_checks.get(name) or _CHECKS[name])(name, value))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.to_dict().items())})"
@@ -81,15 +77,8 @@ class Tuning:
         return {each.name: f"give tuning=gw.{cls.__name__}({each.name}={{value}})" for each in fields(cls)}
 
 
-def _positive(name: str, value: Any) -> int:
-    return integer(name, value, 1)
-
-
-def _word(name: str, value: Any) -> int:
-    number = integer(name, value, 1)
-    if number >= 1 << 32:
-        raise ArgumentError(f"{name}={number} does not fit into 32 bits, which kernels use for it")
-    return number
+def _one_of(*words: str) -> _Check:
+    return lambda name, value: one_of(name, value, words)
 
 
 def _from_to(least: int, most: int) -> _Check:
@@ -113,17 +102,21 @@ def _power_of_two(least: int, most: int | None = None) -> _Check:
     return check
 
 
+def _positive(name: str, value: Any) -> int:
+    return integer(name, value, 1)
+
+
+def _word(name: str, value: Any) -> int:
+    number = integer(name, value, 1)
+    if number > MOST_U32:
+        raise ArgumentError(f"{name}={number} does not fit into 32 bits, which kernels use for it")
+    return number
+
+
 def _multiple_of_128(name: str, value: Any) -> int:
     number = integer(name, value)
     if number % 128 or number < 256:
         raise ArgumentError(f"{name}={number} must be a multiple of 128, and at least 256")
-    return number
-
-
-def _one_or_two(name: str, value: Any) -> int:
-    number = integer(name, value)
-    if number not in (1, 2):
-        raise ArgumentError(f"{name}={number} must be 1 or 2")
     return number
 
 
@@ -133,32 +126,45 @@ def _truth(name: str, value: Any) -> bool:
     return value
 
 
-def _state_form(name: str, value: Any) -> str:
-    return one_of(name, value, STATES)
-
-
 def _stage_items(name: str, value: Any) -> int:
     return integer(name, value) if value == 0 else _power_of_two(64, 4096)(name, value)
 
 
-def _held_or_late(name: str, value: Any) -> str:
-    return one_of(name, value, ("held", "late"))
-
-
-def _tile_or_subgroup(name: str, value: Any) -> str:
-    return one_of(name, value, ("tile", "subgroup"))
-
-
-def _merge(name: str, value: Any) -> str:
-    return one_of(name, value, ("none", "quad", "tile"))
-
-
 def _subgroups(name: str, value: Any) -> Any:
+    del name
     _ANY_DEVICE.subgroup_mode(value)
     return value
 
 
-_INVOCATIONS, _VECS, _LOOK = _power_of_two(1), _from_to(1, 16), _from_to(1, 32)
+#: The values that a field may have, whatever the family.
+_CHECKS: Mapping[str, _Check] = {
+    "workgroup_size": _power_of_two(1),
+    "vecs": _from_to(1, 16),
+    "max_blocks": _word,
+    "team": _power_of_two(1),
+    "strip": _power_of_two(1),
+    "look": _from_to(1, 32),
+    "ahead": _from_to(0, 1 << 16),
+    "tickets": _truth,
+    "state": _one_of(*STATES),
+    "spin_limit": _word,
+    "subgroups": _subgroups,
+    "stage": _stage_items,
+    "order": _one_of("tile", "subgroup"),
+    "items": _positive,
+    "parts": _positive,
+    "window": _positive,
+    "memory_words": _positive,
+    "copies": _from_to(1, 32),
+    "merge": _one_of("none", "quad", "tile"),
+    "tile_m": _power_of_two(16, 256),
+    "tile_n": _power_of_two(16, 256),
+    "tile_k": _power_of_two(4, 64),
+    "thread_m": _power_of_two(4, 16),
+    "thread_n": _power_of_two(4, 16),
+    "stages": _from_to(1, 2),
+    "unroll": _power_of_two(1, 64),
+}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -173,8 +179,8 @@ class ElementwiseTuning(Tuning):
         vec4 per invocation, 1 to 16; of a search, four queries.
     """
 
-    workgroup_size: int | None = field(default=None, metadata=_by(_INVOCATIONS))
-    vecs: int | None = field(default=None, metadata=_by(_VECS))
+    workgroup_size: int | None = None
+    vecs: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -198,12 +204,12 @@ class ReduceTuning(Tuning):
         emulates that size, for tests.
     """
 
-    workgroup_size: int | None = field(default=None, metadata=_by(_INVOCATIONS))
-    vecs: int | None = field(default=None, metadata=_by(_VECS))
-    max_blocks: int | None = field(default=None, metadata=_by(_word))
-    state: StateForm | None = field(default=None, metadata=_by(_state_form))
-    spin_limit: int | None = field(default=None, metadata=_by(_word))
-    subgroups: SubgroupsLike = field(default=None, metadata=_by(_subgroups))
+    workgroup_size: int | None = None
+    vecs: int | None = None
+    max_blocks: int | None = None
+    state: StateForm | None = None
+    spin_limit: int | None = None
+    subgroups: SubgroupsLike = None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -225,12 +231,12 @@ class AxisTuning(Tuning):
         As in `ReduceTuning`.
     """
 
-    workgroup_size: int | None = field(default=None, metadata=_by(_INVOCATIONS))
-    vecs: int | None = field(default=None, metadata=_by(_VECS))
-    team: int | None = field(default=None, metadata=_by(_INVOCATIONS))
-    strip: int | None = field(default=None, metadata=_by(_INVOCATIONS))
-    max_blocks: int | None = field(default=None, metadata=_by(_word))
-    subgroups: SubgroupsLike = field(default=None, metadata=_by(_subgroups))
+    workgroup_size: int | None = None
+    vecs: int | None = None
+    team: int | None = None
+    strip: int | None = None
+    max_blocks: int | None = None
+    subgroups: SubgroupsLike = None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -259,14 +265,14 @@ class ScanTuning(Tuning):
         emulates that size, for tests.
     """
 
-    workgroup_size: int | None = field(default=None, metadata=_by(_INVOCATIONS))
-    vecs: int | None = field(default=None, metadata=_by(_VECS))
-    max_blocks: int | None = field(default=None, metadata=_by(_word))
-    look: int | None = field(default=None, metadata=_by(_LOOK))
-    tickets: bool | None = field(default=None, metadata=_by(_truth))
-    state: StateForm | None = field(default=None, metadata=_by(_state_form))
-    spin_limit: int | None = field(default=None, metadata=_by(_word))
-    subgroups: SubgroupsLike = field(default=None, metadata=_by(_subgroups))
+    workgroup_size: int | None = None
+    vecs: int | None = None
+    max_blocks: int | None = None
+    look: int | None = None
+    tickets: bool | None = None
+    state: StateForm | None = None
+    spin_limit: int | None = None
+    subgroups: SubgroupsLike = None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -297,16 +303,18 @@ class StreamTuning(Tuning):
         As in `ScanTuning`.
     """
 
-    workgroup_size: int | None = field(default=None, metadata=_by(_INVOCATIONS))
-    vecs: int | None = field(default=None, metadata=_by(_VECS))
-    stage: int | None = field(default=None, metadata=_by(_stage_items))
-    items: Literal["held", "late"] | None = field(default=None, metadata=_by(_held_or_late))
-    order: Literal["tile", "subgroup"] | None = field(default=None, metadata=_by(_tile_or_subgroup))
-    look: int | None = field(default=None, metadata=_by(_LOOK))
-    ahead: int | None = field(default=None, metadata=_by(_from_to(0, 1 << 16)))
-    tickets: bool | None = field(default=None, metadata=_by(_truth))
-    spin_limit: int | None = field(default=None, metadata=_by(_word))
-    subgroups: SubgroupsLike = field(default=None, metadata=_by(_subgroups))
+    _own_checks: ClassVar[Mapping[str, _Check]] = {"items": _one_of("held", "late")}
+
+    workgroup_size: int | None = None
+    vecs: int | None = None
+    stage: int | None = None
+    items: Literal["held", "late"] | None = None
+    order: Literal["tile", "subgroup"] | None = None
+    look: int | None = None
+    ahead: int | None = None
+    tickets: bool | None = None
+    spin_limit: int | None = None
+    subgroups: SubgroupsLike = None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -329,12 +337,14 @@ class HistogramTuning(Tuning):
         Which items of one bin are counted at once.
     """
 
-    workgroup_size: int | None = field(default=None, metadata=_by(_INVOCATIONS))
-    vecs: int | None = field(default=None, metadata=_by(_VECS))
-    max_blocks: int | None = field(default=None, metadata=_by(_positive))
-    memory_words: int | None = field(default=None, metadata=_by(_positive))
-    copies: int | None = field(default=None, metadata=_by(_from_to(1, 32)))
-    merge: Literal["none", "quad", "tile"] | None = field(default=None, metadata=_by(_merge))
+    _own_checks: ClassVar[Mapping[str, _Check]] = {"max_blocks": _positive}
+
+    workgroup_size: int | None = None
+    vecs: int | None = None
+    max_blocks: int | None = None
+    memory_words: int | None = None
+    copies: int | None = None
+    merge: Literal["none", "quad", "tile"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -360,13 +370,15 @@ class SortTuning(Tuning):
         ``"emulated-8"`` emulates that size, for tests.
     """
 
-    workgroup_size: int | None = field(default=None, metadata=_by(_multiple_of_128))
-    items: int | None = field(default=None, metadata=_by(_positive))
-    parts: int | None = field(default=None, metadata=_by(_positive))
-    look: int | None = field(default=None, metadata=_by(_LOOK))
-    tickets: bool | None = field(default=None, metadata=_by(_truth))
-    spin_limit: int | None = field(default=None, metadata=_by(_word))
-    subgroups: SubgroupsLike = field(default=None, metadata=_by(_subgroups))
+    _own_checks: ClassVar[Mapping[str, _Check]] = {"workgroup_size": _multiple_of_128}
+
+    workgroup_size: int | None = None
+    items: int | None = None
+    parts: int | None = None
+    look: int | None = None
+    tickets: bool | None = None
+    spin_limit: int | None = None
+    subgroups: SubgroupsLike = None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -385,10 +397,12 @@ class SegmentedSortTuning(Tuning):
         As for `SortTuning`.
     """
 
-    workgroup_size: int | None = field(default=None, metadata=_by(_multiple_of_128))
-    items: int | None = field(default=None, metadata=_by(_positive))
-    window: int | None = field(default=None, metadata=_by(_positive))
-    subgroups: SubgroupsLike = field(default=None, metadata=_by(_subgroups))
+    _own_checks: ClassVar[Mapping[str, _Check]] = {"workgroup_size": _multiple_of_128}
+
+    workgroup_size: int | None = None
+    items: int | None = None
+    window: int | None = None
+    subgroups: SubgroupsLike = None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -409,10 +423,10 @@ class MatMulTuning(Tuning):
         Steps along k, a power of two of at most `tile_k`.
     """
 
-    tile_m: int | None = field(default=None, metadata=_by(_power_of_two(16, 256)))
-    tile_n: int | None = field(default=None, metadata=_by(_power_of_two(16, 256)))
-    tile_k: int | None = field(default=None, metadata=_by(_power_of_two(4, 64)))
-    thread_m: int | None = field(default=None, metadata=_by(_power_of_two(4, 16)))
-    thread_n: int | None = field(default=None, metadata=_by(_power_of_two(4, 16)))
-    stages: int | None = field(default=None, metadata=_by(_one_or_two))
-    unroll: int | None = field(default=None, metadata=_by(_power_of_two(1, 64)))
+    tile_m: int | None = None
+    tile_n: int | None = None
+    tile_k: int | None = None
+    thread_m: int | None = None
+    thread_n: int | None = None
+    stages: int | None = None
+    unroll: int | None = None

@@ -78,7 +78,7 @@ class Shapes(Generic[AnyShape]):
         return tuple(found)
 
 
-def overlaid(rows: Rows[AnyShape], ranges: Sequence[tuple[int, int, AnyShape]]) -> Shapes[AnyShape]:
+def overlay(rows: Rows[AnyShape], ranges: Sequence[tuple[int, int, AnyShape]]) -> Shapes[AnyShape]:
     """Return rows with other shapes for some lengths: above so many items, up to so many. Later ranges win."""
     ends = {up_to for up_to, _ in rows if up_to is not None}
     ends |= {end for above, up_to, _ in ranges for end in (above, up_to) if 0 < end < MOST_ITEMS}

@@ -14,7 +14,7 @@ from ..errors import ArgumentError
 from ..types.capabilities import Capabilities, SubgroupMode
 from .model import KERNELS, WINDOW_TILES, Fields, group_table_fields, rows_of
 from .options import Tuning
-from .rows import Rows, Shape, Shapes, overlaid
+from .rows import Rows, Shape, Shapes, overlay
 
 # By what differs for items that do not have 4 bytes (2^28 items on an H200, GB/s): a row of 16 bytes has 16 items of 1
 # byte, so a tile of the same length is a quarter of the loads, and two rows at once are faster (u8: 3,140 to 3,750).
@@ -67,7 +67,7 @@ def shapes_for(
         shapes = Shapes(((None, Shape(**(fields | chosen))),), "argument")
     else:
         tuned = ((above, up_to, Shape(**fields)) for above, up_to, fields in ranges_of(kernel, capabilities))
-        shapes = overlaid(rows, [one for one in tuned if _objection(one[2], capabilities, mode) is None])
+        shapes = overlay(rows, [one for one in tuned if _objection(one[2], capabilities, mode) is None])
     for _, shape in shapes.rows:
         objection = _objection(shape, capabilities, mode)
         if objection is not None:
@@ -85,7 +85,7 @@ def group_table_shape(capabilities: Capabilities) -> Shape:
     return _fit(Shape(**group_table_fields(capabilities)), capabilities, None)
 
 
-def suited(shapes: Shapes[Shape], kernel: str, item_bytes: int, words: int) -> Shapes[Shape]:
+def suit(shapes: Shapes[Shape], kernel: str, item_bytes: int, words: int) -> Shapes[Shape]:
     """Return shapes, found for items of a word, for items of so many bytes and accumulators of so many words.
 
     The caller's stay as they are.

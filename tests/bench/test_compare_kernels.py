@@ -236,7 +236,7 @@ def test_the_unit_of_a_verdict_is_the_round(device, squares, x, monkeypatch, rat
                 found[name].append(measurement(whole={"gpu_span": make_series("gpu_span", times)}, ticks=()))
         return found
 
-    monkeypatch.setattr(module, "interleaved", synthetic)
+    monkeypatch.setattr(module, "measure_in_turns", synthetic)
     verdict = gw.compare_kernels(squares, rounds=5, x=x, y=gw.empty_like(x)).verdicts["new"]
     assert verdict.kind in kinds, verdict
     assert verdict.ratio == pytest.approx(ratio, rel=0.01)
@@ -251,7 +251,7 @@ def test_rounds_that_are_not_alike_get_no_verdict(squares, x, monkeypatch, serie
     """One round of one kernel differs: its timestamps were missing, or all invalid."""
     usual = measurement(whole={"gpu_span": make_series("gpu_span", [1e5] * 20)}, ticks=())
     odd = measurement(whole={series: make_series(series, times)}, ticks=())
-    monkeypatch.setattr(module, "interleaved", lambda *_, **__: {"old": [usual] * 5, "new": [*[usual] * 4, odd]})
+    monkeypatch.setattr(module, "measure_in_turns", lambda *_, **__: {"old": [usual] * 5, "new": [*[usual] * 4, odd]})
     found = gw.compare_kernels(squares, rounds=5, x=x, y=gw.empty_like(x))
     assert found.verdicts["new"] is None
     assert reason in repr(found)
@@ -268,7 +268,7 @@ def test_a_uniform_may_be_a_numpy_array(device, x):
 
 
 def test_what_cannot_be_compared_is_refused_before_anything_runs(device, fresh_device, squares, x, monkeypatch):
-    monkeypatch.setattr(module, "interleaved", lambda *_, **__: pytest.fail("it ran"))
+    monkeypatch.setattr(module, "measure_in_turns", lambda *_, **__: pytest.fail("it ran"))
     old = squares["old"]
     elsewhere = {"old": old, "new": _kernel(fresh_device, "x[id.x]")}
     for kernels, options, problem in (

@@ -12,10 +12,12 @@ from click.testing import CliRunner
 import gridwise_py as gw
 from gridwise_py.bench.cases.own_files import load_benchmarks
 from gridwise_py.bench.checks.check import Mismatch
+from gridwise_py.bench.results.entries import result_of
 from gridwise_py.bench.sampling.measurement import Measurement
 from gridwise_py.bench.sampling.samples import make_series
 from gridwise_py.bench.sweep import own_tune
-from gridwise_py.bench.sweep.own_tune import best_for_all, clearly_slower, contests_of, tuned
+from gridwise_py.bench.sweep.own_tune import best_for_all, contests_of, tune_variants
+from gridwise_py.bench.sweep.rivals import clearly_slower
 from gridwise_py.bench.sweep.suite import own_sweeps
 from gridwise_py.bench.sweep.worker import measure_job
 from gridwise_py.cli import main
@@ -43,39 +45,38 @@ def sweeps_of(tmp_path):
     sys.path[:] = [folder for folder in sys.path if folder != str(tmp_path)]
 
 
-def _measurement(case, mode, level_ns, rng, **fields):
-    times = level_ns * (1 + 0.01 * rng.standard_normal(40))
-    whole = {} if level_ns is None else {"gpu_span": make_series("gpu_span", list(times), {})}
-    return Measurement(case.primitive, mode, case.n, case.axes, whole=whole, **fields)
+def _result(job, level_ns=None, rng=None, **fields):
+    whole = {}
+    if level_ns is not None:
+        whole["gpu_span"] = make_series("gpu_span", list(level_ns * (1 + 0.01 * rng.standard_normal(40))), {})
+    return result_of(Measurement(job.case.primitive, job.mode, job.case.n, job.case.axes, whole=whole, **fields))
 
 
 class Invented:
     """Measures variants of invented times, and counts how often."""
 
-    def __init__(self, level_ns, **fields):
-        self._level_ns, self._fields, self._rng = level_ns, fields, np.random.default_rng(0)
+    def __init__(self, level_ns):
+        self._level_ns, self._rng = level_ns, np.random.default_rng(0)
         self.calls = {}
 
-    def __call__(self, device, case, protocol, mode, *, check):
-        key = (case.n, *(text for axis, text in case.others if axis in ("tile", "unroll")))
+    def begin_round(self):
+        pass
+
+    def measure(self, job):
+        key = (job.case.n, *(text for axis, text in job.case.others if axis in ("tile", "unroll")))
         self.calls[key] = number = self.calls.get(key, 0) + 1
-        assert check is (number == 1)
+        assert job.checks is (number == 1)
         given = self._level_ns(*key)
         if not isinstance(given, float):
-            return Measurement(case.primitive, mode, case.n, case.axes, **given)
+            return _result(job, **given)
         drift = 1 + 0.3 * (number % 3)  # of the machine, which all variants of a round have
-        return _measurement(case, mode, given * drift, self._rng)
+        return _result(job, given * drift, self._rng)
 
 
-@pytest.fixture
-def tune(device):
-    """A function that tunes by invented times; returns the points, and how often each variant was measured."""
-
-    def tune(contests, level_ns, rounds=6):
-        measure = Invented(level_ns)
-        return list(tuned(lambda: device, contests, rounds=rounds, measure=measure)), measure.calls
-
-    return tune
+def tune(contests, level_ns, rounds=6):
+    """Tune by invented times; return the points, and how often each variant was measured."""
+    where = Invented(level_ns)
+    return list(tune_variants(where, contests, rounds=rounds)), where.calls
 
 
 def _standing(point):
@@ -89,9 +90,9 @@ def test_a_contest_has_all_combinations_at_a_point_of_the_other_axes(sweeps_of):
     first, second = contests_of(sweeps_of())
     assert (first.n, second.n) == (4, 8)
     assert (first.axes, first.tuned) == ({"kind": "a"}, ("tile", "unroll"))
-    assert list(first.cases) == list(itertools.product("124", ("True", "False")))
+    assert list(first.jobs) == list(itertools.product("124", ("True", "False")))
     assert first.values(("2", "False")) == {"tile": 2, "unroll": False}
-    assert {case.n for case in second.cases.values()} == {8}
+    assert {job.case.n for job in second.jobs.values()} == {8}
 
 
 def test_axes_that_are_asked_for_replace_those_declared(sweeps_of):
@@ -101,7 +102,7 @@ def test_axes_that_are_asked_for_replace_those_declared(sweeps_of):
         *(("variants.computed", 4 * rows, {"rows": rows}) for rows in (2, 3)),
     ]
     other = contests_of(sweeps_of(axes=["tile=16,32"]), ["tile"])
-    assert all(list(c.cases) == [("16",), ("32",)] for c in other)
+    assert all(list(c.jobs) == [("16",), ("32",)] for c in other)
 
 
 @pytest.mark.parametrize(
@@ -143,13 +144,13 @@ def test_a_declaration_that_tunes_no_axis_of_its_own_is_refused(sweeps_of):
     ],
 )
 def test_left_out_is_what_is_slower_in_every_round(rounds, out):
-    assert clearly_slower(rounds) == out
+    assert clearly_slower(rounds, (2.0, 1.25)) == out
 
 
 # ---- how they stand
 
 
-def test_standings_of_invented_times(sweeps_of, tune):
+def test_standings_of_invented_times(sweeps_of):
     levels_ns = {
         ("1", "True"): 1000.0, ("1", "False"): 1002.0, ("2", "True"): 1100.0, ("2", "False"): 1400.0,
         ("4", "True"): 5000.0, ("4", "False"): {"error": "line 3: ShaderError: no"},
@@ -174,7 +175,7 @@ def test_standings_of_invented_times(sweeps_of, tune):
     assert [len(one["rounds_ns"]) for one in document["variants"]] == [6, 6, 6, 2, 1, 0]
 
 
-def test_a_wrong_variant_is_no_winner_and_a_point_without_a_right_one_has_none(sweeps_of, tune):
+def test_a_wrong_variant_is_no_winner_and_a_point_without_a_right_one_has_none(sweeps_of):
     wrong = {"mismatches": (Mismatch(3, 1.0, 2.0, 1, ""),)}
     contests = contests_of(sweeps_of(), ["tile"])[:2]
     points, calls = tune(contests, lambda n, tile, unroll: wrong if tile == "1" or unroll == "False" else 1000.0)
@@ -186,7 +187,7 @@ def test_a_wrong_variant_is_no_winner_and_a_point_without_a_right_one_has_none(s
     assert best_for_all(points) is None
 
 
-def test_a_variant_that_fails_later_does_not_take_the_place_of_the_best(sweeps_of, tune):
+def test_a_variant_that_fails_later_does_not_take_the_place_of_the_best(sweeps_of):
     seen = itertools.count()
     contests = contests_of(sweeps_of(), ["tile"])[:1]
     points, _ = tune(
@@ -199,22 +200,23 @@ def test_a_variant_that_fails_later_does_not_take_the_place_of_the_best(sweeps_o
 
 
 @pytest.mark.gpu
-def test_after_a_lost_device_the_others_go_on_with_a_new_one(sweeps_of):
+def test_after_a_lost_device_the_others_go_on_with_a_new_one(sweeps_of, monkeypatch):
     made, used = [], []
 
     def make_device():
         made.append(gw.request_device())
         return made[-1]
 
-    def measure(device, case, protocol, mode, *, check):
+    def measure(device, job, protocol):
         used.append(device)
-        if dict(case.others)["tile"] == "2":
+        if dict(job.case.others)["tile"] == "2":
             device.destroy()
-            return Measurement(case.primitive, mode, case.n, case.axes, error="DeviceLostError: gone")
-        return _measurement(case, mode, 1000.0, np.random.default_rng(0))
+            return _result(job, error="DeviceLostError: gone")
+        return _result(job, 1000.0, np.random.default_rng(0))
 
+    monkeypatch.setattr(own_tune, "measure_job", measure)
     contests = contests_of(sweeps_of(axes=["unroll=True"]), ["tile"])[:1]
-    (point,) = tuned(make_device, contests, rounds=3, measure=measure)
+    (point,) = tune_variants(own_tune.RoundsHere(make_device), contests, rounds=3)
     assert _standing(point)["2",] == "failed"
     assert point.best is not None
     assert len(made) == 2
@@ -222,7 +224,7 @@ def test_after_a_lost_device_the_others_go_on_with_a_new_one(sweeps_of):
     made[1].destroy()
 
 
-def test_one_setting_for_all_points_loses_least_at_its_worst(sweeps_of, tune):
+def test_one_setting_for_all_points_loses_least_at_its_worst(sweeps_of):
     levels_ns = {
         (4, "1"): 1000.0,
         (4, "2"): 1150.0,

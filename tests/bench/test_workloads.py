@@ -9,7 +9,7 @@ import pytest
 import gridwise_py as gw
 from gridwise_py.bench.cases.case import Case, array_items
 from gridwise_py.bench.cases.mode import Mode
-from gridwise_py.bench.cases.struct_reductions import STRUCT_REDUCTIONS
+from gridwise_py.bench.cases.own_primitives import STRUCT_REDUCTIONS
 from gridwise_py.bench.cases.workloads import USUAL_AXES, WORKLOADS
 from gridwise_py.bench.checks.check import mismatch
 from gridwise_py.bench.sampling.measure import measure_case

@@ -311,7 +311,7 @@ def test_large_products_on_a_gpu_have_large_tiles():
             {"tile_m": 16, "thread_m": 16, "tile_n": 16, "thread_n": 16, "unroll": 32},
             "unroll=32 must be at most tile_k",
         ),
-        ({"stages": 3}, "stages=3 must be 1 or 2"),
+        ({"stages": 3}, "stages=3 must be from 1 to 2"),
         ({"tile_m": 256, "thread_m": 4}, "invocations, but max-compute-invocations-per-workgroup allows 256"),
         ({"tile_k": 32}, "32768 bytes of workgroup memory, but max-compute-workgroup-storage-size is 16384"),
         ({"stages": 2}, "use a smaller tile_k, or stages=1"),

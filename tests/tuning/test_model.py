@@ -16,9 +16,8 @@ from gridwise_py.tuning.facts import DISCRETE, facts_of, measured_facts
 from gridwise_py.tuning.matmul_shapes import matmul_shapes_for
 from gridwise_py.tuning.model import KERNELS, group_table_fields, rows_of, scan_axis_parts
 from gridwise_py.tuning.options import ElementwiseTuning, HistogramTuning, ReduceTuning, ScanTuning, StreamTuning
-from gridwise_py.tuning.segmented_sort_shapes import segmented_sort_shape_for
 from gridwise_py.tuning.shapes import shapes_for
-from gridwise_py.tuning.sort_shapes import sort_shapes_for
+from gridwise_py.tuning.sort_shapes import segmented_sort_shape_for, sort_shapes_for
 from gridwise_py.types.capabilities import SubgroupMode
 from helpers.cases import FULL
 

@@ -156,13 +156,6 @@ def test_which_shape_is_used_for_how_many_keys():
         assert len(sort_shapes_for(_caps(), NATIVE, *WORDS["keys"], one).rows) == 1
 
 
-def test_what_needs_more_registers_holds_fewer_keys():
-    """So that two workgroups stay on a multiprocessor: floats with values, and 64 bits with values or as some."""
-    items = {words: _shape(words=words).items for words in WORDS}
-    assert items["float pairs"] < items["pairs"] < items["keys"] == items["floats"]
-    assert items["wide pairs"] == items["wide values"] < items["wide"] < items["float pairs"]
-
-
 def test_shapes_of_a_cpu():
     """Small workgroups of few keys; and lavapipe ends all loops of an invocation after 65,535 iterations in total."""
     for words in WORDS:

@@ -1,4 +1,4 @@
-"""Random data of a certain form: flags of a share, keys in runs, offsets and lengths of segments."""
+"""Random data of a certain form: flags of a share, keys in runs, offsets and lengths of segments and ranges."""
 
 from __future__ import annotations
 
@@ -72,3 +72,27 @@ def permutation(rng: np.random.Generator, length: int, dtype: np.dtype, axes: Ma
 def scattered_keys(rng: np.random.Generator, length: int, dtype: np.dtype, axes: Mapping[str, Any]) -> np.ndarray:
     """Return keys in any order, each ``axes["run"]`` times on average."""
     return rng.integers(0, max(int(axes["n"]) // int(axes["run"]), 1), length, dtype=np.uint32).astype(dtype)
+
+
+def _ranges(n: int, count: int) -> Mapping[str, np.ndarray]:
+    """Return ranges that make n items, in the source one behind another, and in the output in another order."""
+    rng = np.random.default_rng([n, count])
+    ends = np.sort(rng.integers(0, n, count, endpoint=True))
+    ends[-1:] = n
+    lengths = np.diff(ends, prepend=0)
+    order = rng.permutation(count)
+    places = np.empty(count, np.int64)
+    places[order] = np.cumsum(lengths[order]) - lengths[order]
+    return {"lengths": lengths, "source_offsets": ends - lengths, "destination_offsets": places}
+
+
+def _maker(name: str) -> Maker:
+    def make(rng: np.random.Generator, length: int, dtype: np.dtype, axes: Mapping[str, Any]) -> np.ndarray:
+        del rng  # the three arguments belong together
+        return _ranges(axes["n"], length)[name].astype(dtype)
+
+    return make
+
+
+#: Makers of the arguments of ranges that are copied, by their names.
+RANGE_DATA: Mapping[str, Maker] = {name: _maker(name) for name in ("lengths", "source_offsets", "destination_offsets")}

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from ... import Datatype, Primitive, SegmentedTopK
 from ...internals import REGISTRY, OperatorPrimitive, SortPrimitive
 from .data import (
+    RANGE_DATA,
     Maker,
     equal_segments,
     flags,
@@ -25,10 +26,7 @@ from .data import (
     scattered_keys,
 )
 from .distributions import UNIFORM
-from .group_sums import GroupSums
-from .permuted_items import PermutedItems
-from .scattered_ranges import RANGE_DATA, ScatteredRanges
-from .struct_reductions import STRUCT_REDUCTIONS
+from .own_primitives import STRUCT_REDUCTIONS, GroupSums, PermutedItems, ScatteredRanges
 
 
 @dataclass(frozen=True)

@@ -121,9 +121,8 @@ def _of_combined(oracle: Oracle, inputs: Mapping[str, np.ndarray], expected: np.
         return _EXACT
     if oracle.grouped is not None:
         return _of_groups(op, oracle, {**inputs, name: x}, expected, place)
-    if x.dtype.names is None and op.numpy in (np.add, np.multiply):
-        prefixes: _Aggregate = lambda ufunc, numbers: ufunc.accumulate(numbers)  # noqa: E731
-        found = _of_sums(x, prefixes) if op.numpy is np.add else _of_products(x, prefixes)
+    found = _of_ufunc(op, x, lambda ufunc, numbers: ufunc.accumulate(numbers))
+    if found is not None:
         return _for_kind(found, kind, expected)
     identity = _identity(op, oracle, x)
     return _EXACT if _selects(x, expected, identity) else _of_noise(op, x, expected, identity, kind)
@@ -176,6 +175,13 @@ def _magnitudes(x: np.ndarray) -> np.ndarray:
     return np.abs(np.where(np.isfinite(parts), parts, 0.0)).sum(axis=1)
 
 
+def _of_ufunc(op: BinOp, x: np.ndarray, aggregate: _Aggregate) -> ErrorBound | None:
+    """Return the bounds of sums or products of numbers; None of another operator."""
+    if x.dtype.names is not None or op.numpy not in (np.add, np.multiply):
+        return None
+    return _of_sums(x, aggregate) if op.numpy is np.add else _of_products(x, aggregate)
+
+
 def _of_sums(x: np.ndarray, aggregate: _Aggregate) -> ErrorBound:
     """Return the bounds of sums."""
     with np.errstate(invalid="ignore"):  # of NaNs that signal
@@ -208,10 +214,9 @@ def _of_groups(
         return np.where(np.isfinite(sums), sums, scaled / smaller)
 
     with np.errstate(all="ignore"):
-        if x.dtype.names is None and op.numpy is np.add:
-            return _of_sums(x, aggregate)
-        if x.dtype.names is None and op.numpy is np.multiply:
-            return _of_products(x, aggregate)
+        found = _of_ufunc(op, x, aggregate)
+        if found is not None:
+            return found
         return _of_samples([of(oracle.parts(_noisy(op, x.dtype, seed)), x) for seed in range(_SAMPLES)], expected)
 
 
@@ -255,11 +260,9 @@ def _of_totals(op: BinOp, x: np.ndarray, starts: np.ndarray) -> ErrorBound:
         )
     if x.dtype.kind not in "fcV" or not _rounds(op, x.dtype):
         return _EXACT
-    aggregate: _Aggregate = lambda ufunc, numbers: ufunc.reduceat(numbers, starts)  # noqa: E731
-    if op.numpy is np.add:
-        return _of_sums(x, aggregate)
-    if op.numpy is np.multiply:
-        return _of_products(x, aggregate)
+    found = _of_ufunc(op, x, lambda ufunc, numbers: ufunc.reduceat(numbers, starts))
+    if found is not None:
+        return found
     samples = [_totals(_noisy(op, x.dtype, seed), x, starts) for seed in range(_SAMPLES)]
     return _of_samples(samples, _totals(op, x, starts))
 

@@ -21,7 +21,7 @@ from ..cases.mode import Mode, ModeLike
 from ..results.entries import result_of
 from ..sampling.checker import Check
 from ..sampling.interleave import samples_ns
-from ..sampling.measure import measure_rounds, prepared
+from ..sampling.measure import measure_rounds, prepare
 from ..sampling.measurement import Measurement
 from ..sampling.protocol import SamplingProtocol
 from ..sampling.subjects import benchmark_of
@@ -183,7 +183,7 @@ class GpuBenchmark:
             "gpu_benchmark", subject, arrays, check, reference=reference, rtol=rtol, atol=atol, restore=restore
         )
         usual = Mode.BATCH if isinstance(benchmark.run, Primitive) and not benchmark.restore else Mode.HOT
-        ready = prepared(benchmark, mode, usual=options["mode"] or usual, check=check, device=device)
+        ready = prepare(benchmark, mode, usual=options["mode"] or usual, check=check, device=device)
         device = ready.subject.device
         self._use(device)
         protocols = _round_protocols(options["protocol"], rounds, on_cpu=context_of(device).capabilities.is_cpu)

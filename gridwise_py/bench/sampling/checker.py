@@ -26,12 +26,7 @@ _ZEROS, _GARBAGE = 0x00, 0x5A
 Check: TypeAlias = bool | Callable[[Any], Mismatch | None]
 
 
-def checker_of(
-    subject: Subject,
-    benchmark: Benchmark,
-    check: Check = True,
-    guarded: Callable[[Callable[[], Any]], Any] = lambda call: call(),
-) -> Checker:
+def checker_of(subject: Subject, benchmark: Benchmark, check: Check = True) -> Checker:
     """Return what checks a subject, before its first run.
 
     Parameters
@@ -41,15 +36,13 @@ def checker_of(
         What it was made of.
     check : bool or callable
         Whether to check; or what takes its results, and returns a `Mismatch` or None.
-    guarded : callable
-        As of `OwnCheck`.
     """
     run = benchmark.run
     if check is not True:
         return Checker(None, subject, check)
     if benchmark.reference is None and isinstance(run, Primitive) and run.has_reference:
         return Checker(run, subject, True)
-    return Checker(None, subject, OwnCheck(subject, benchmark, guarded))
+    return Checker(None, subject, OwnCheck(subject, benchmark))
 
 
 def expected_results(subject: Subject, benchmark: Benchmark) -> dict[str, np.ndarray]:
@@ -60,7 +53,7 @@ def expected_results(subject: Subject, benchmark: Benchmark) -> dict[str, np.nda
     ArgumentError
         If the reference does not fit the outputs.
     """
-    expected = OwnCheck(subject, benchmark, lambda call: call()).expected
+    expected = OwnCheck(subject, benchmark).expected
     assert expected is not None, "there is a reference, and commands that are encoded"
     return expected
 
@@ -213,12 +206,10 @@ class OwnCheck:
     ----------
     subject : Subject
     benchmark : Benchmark
-    guarded : callable
-        Calls the user's code, and turns what it raises into an ArgumentError.
     """
 
-    def __init__(self, subject: Subject, benchmark: Benchmark, guarded: Callable[[Callable[[], Any]], Any]):
-        self._subject, self._benchmark, self._guarded = subject, benchmark, guarded
+    def __init__(self, subject: Subject, benchmark: Benchmark):
+        self._subject, self._benchmark = subject, benchmark
         ran = isinstance(subject.runnable, Submitted)
         if not subject.outputs and not ran:
             if benchmark.reference is not None:
@@ -293,7 +284,7 @@ class OwnCheck:
             chosen = {key: value for key, value in self._inputs.items() if takes_all or key in parameters}
             for key, value in chosen.items():
                 _refuse_raw(f"{name}: {key}, which the reference takes,", value)
-            given = self._guarded(lambda: cast(Callable[..., Any], self._benchmark.reference)(**chosen))
+            given = given(**chosen)
         if isinstance(given, Array):
             given = given.to_numpy()
         if not isinstance(given, Mapping):

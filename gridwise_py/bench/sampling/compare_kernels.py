@@ -17,11 +17,11 @@ from ..cases.benchmarked import Benchmark, Measurable
 from ..cases.mode import Mode, ModeLike
 from ..stats.verdict import Verdict, judge_all
 from .checker import Check
-from .interleave import in_own_words, interleaved, pair_in_turns, samples_ns
+from .interleave import in_own_words, measure_in_turns, pair_in_turns, samples_ns
 from .machine_load import load_note
 from .measurement import Measurement
 from .protocol import SamplingProtocol
-from .subjects import benchmark_of, checked_mode, device_of, names_of, subject_of, uploaded
+from .subjects import benchmark_of, choose_mode, device_of, names_of, subject_of, upload
 
 #: Fewer cannot tell a difference from chance.
 _LEAST_ROUNDS = 3
@@ -152,10 +152,10 @@ def compare_kernels(
     if len(devices) > 1:
         raise ArgumentError("gw.compare_kernels(): the kernels lie on different devices; make all of them on one")
     usual = Mode.HOT if any(benchmark.restore for benchmark in given.values()) else Mode.BATCH
-    modes = [checked_mode(benchmark, mode, usual) for benchmark in given.values()]
+    modes = [choose_mode(benchmark, mode, usual) for benchmark in given.values()]
     asked = Mode.LATENCY if Mode.LATENCY in modes else modes[0]
     on = next(iter(devices.values()), None) or subject_of(None, first, given[first]).device
-    found = interleaved(
+    found = measure_in_turns(
         _with_outputs(given, arrays, on),
         rounds=rounds, protocol=protocol or _PROTOCOL, mode=asked.value, check=check, device=on,
     )  # fmt: skip
@@ -223,10 +223,10 @@ def _with_outputs(
         run: Any = benchmark.run
         given = {key: value for key, value in benchmark.inputs.items() if arrays.get(key) is value}
         uploads = run.signature.arguments if isinstance(run, Primitive) else given
-        shared |= uploaded({key: value for key, value in given.items() if key not in shared}, uploads, device)
+        shared |= upload({key: value for key, value in given.items() if key not in shared}, uploads, device)
         inputs = {**benchmark.inputs, **{key: shared[key] for key in given if key in uploads}}
         if isinstance(run, Primitive):
-            inputs = uploaded(inputs, run.signature.arguments, device)  # a Benchmark has its own
+            inputs = upload(inputs, run.signature.arguments, device)  # a Benchmark has its own
             lacked = {key: output for key, output in run.bind(**inputs).outputs.items() if key not in inputs}
             for key, output in lacked.items():
                 kept = shared.setdefault(key, output)

@@ -16,9 +16,9 @@ import wgpu
 
 from ... import batch
 from ...display.quantities import format_time
-from ...internals import EnergySensor, clock_held, gpu_of, observe, submit, wait_idle
+from ...internals import EnergySensor, clock_held, gpu_of, observe, wait_idle
 from ..stats.energy import EnergyResult, EnergyWindow, energy_of
-from .subjects import Runnable, Subject, Submitted
+from .subjects import Runnable, Subject, Submitted, prepare_trials
 
 __all__ = ["EnergyResult", "EnergyWindow", "Meter", "energy_in_windows", "subject_energy", "window_of"]
 
@@ -54,9 +54,7 @@ def _submitting(device: wgpu.GPUDevice, runnable: Runnable | Submitted) -> Calla
                     runnable()
             runnable.wait()
         else:
-            encoder = device.create_command_encoder()
-            runnable.encode(encoder, trials=count)
-            submit(device, [encoder.finish()], runnable.title)
+            prepare_trials(device, runnable, count)()
             wait_idle(device)
 
     return submitted

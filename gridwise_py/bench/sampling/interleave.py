@@ -14,12 +14,12 @@ from ..cases.mode import ModeLike
 from ..stats.verdict import Pair, Verdict
 from .checker import Check
 from .machine_load import LoadWatch
-from .measure import measured, prepared
+from .measure import measure_ready, prepare
 from .measurement import Measurement
 from .protocol import SamplingProtocol
 
 
-def interleaved(
+def measure_in_turns(
     benchmarks: Mapping[str, Benchmark],
     *,
     rounds: int,
@@ -53,8 +53,8 @@ def interleaved(
             taken = found[str(name)]
             if taken and not taken[0].correct:
                 continue
-            ready = prepared(benchmarks[name], mode, check=check if round_number == 0 else False, device=device)
-            taken.append(measured(ready, {}, protocol))
+            ready = prepare(benchmarks[name], mode, check=check if round_number == 0 else False, device=device)
+            taken.append(measure_ready(ready, {}, protocol))
             ready.put_back()
     load = watch.share()
     return {name: [replace(m, other_load=load) for m in taken] for name, taken in found.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -29,7 +29,7 @@ from .pristine import Pristine, to_restore
 from .protocol import SamplingProtocol
 from .sampler import Sampler
 from .samples import Samples
-from .subjects import Subject, Submitted, benchmark_of, checked_mode, device_of, subject_of
+from .subjects import Recording, Subject, Submitted, benchmark_of, choose_mode, device_of, prepare_trials, subject_of
 
 _FLUSH_BYTES = 256 << 20
 _MAX_FLUSH_BYTES = 1 << 30
@@ -118,10 +118,10 @@ def measure(
     benchmark = benchmark_of(
         "gw.measure", subject, arrays, check, restore=restore, reference=reference, rtol=rtol, atol=atol
     )
-    return measured(prepared(benchmark, mode, check=check, device=device), case or {}, protocol)
+    return measure_ready(prepare(benchmark, mode, check=check, device=device), case or {}, protocol)
 
 
-def measured(ready: Ready, case: Mapping[str, Any], protocol: SamplingProtocol) -> Measurement:
+def measure_ready(ready: Ready, case: Mapping[str, Any], protocol: SamplingProtocol) -> Measurement:
     """Measure something that is ready; after an error what is restored before trials is as it was."""
     watch = LoadWatch()
     with ready.pristine:
@@ -168,15 +168,12 @@ def measure_case(
     try:
         device = device if own is None else own.device(device, dict(case.others))
         benchmark = case.benchmark(device, mode, protocol.seed)
-        if own is None:
-            found = measured(prepared(benchmark, mode, check=check), case.axes, protocol)
-        else:
+        name = "" if own is None else own.full_name
 
-            def run() -> Measurement:
-                ready = prepared(benchmark, mode, own.full_name, check=check, device=device, guarded=own.guarded)
-                return measured(ready, case.axes, protocol)
+        def run() -> Measurement:
+            return measure_ready(prepare(benchmark, mode, name, check=check, device=device), case.axes, protocol)
 
-            found = own.guarded(run)
+        found = run() if own is None else own.guarded(run)
         return replace(found, primitive=case.primitive, n=case.n)
     except (GridwiseError, wgpu.GPUError, MemoryError) as error:
         said = str(error) if isinstance(error, OwnCodeError) else f"{type(error).__name__}: {error}"
@@ -240,7 +237,7 @@ class Ready:
         )
 
 
-def prepared(
+def prepare(
     benchmark: Benchmark,
     mode: str | None = None,
     name: str = "",
@@ -248,7 +245,6 @@ def prepared(
     usual: str = Mode.HOT,
     check: Check = True,
     device: wgpu.GPUDevice | None = None,
-    guarded: Callable[[Callable[[], Any]], Any] = lambda call: call(),
 ) -> Ready:
     """Bind what a benchmark runs, copy the arguments that it changes, and check its first runs.
 
@@ -264,15 +260,13 @@ def prepared(
         As for `measure`.
     device : wgpu.GPUDevice, optional
         As for `measure`.
-    guarded : callable
-        As of `checker_of`.
 
     Raises
     ------
     ArgumentError, DatatypeError, TimingUnavailable
         As `measure`.
     """
-    asked = checked_mode(benchmark, mode, usual)
+    asked = choose_mode(benchmark, mode, usual)
     device = device_of(benchmark, device)
     if device is not None:
         _check_timestamps(asked, device)
@@ -284,13 +278,13 @@ def prepared(
     cold_ns, is_fresh = time.perf_counter_ns() - begin, _compiled(device) > compiled
     device, runnable = subject.device, subject.runnable
     restored = to_restore(subject, asked, benchmark.restore or None)
-    checker = checker_of(subject, benchmark, check, guarded)
+    checker = checker_of(subject, benchmark, check)
     pristine = Pristine(device, [array for name in restored for array in parts(subject.arrays[name])])
     runs_ns: list[int] = []
 
     def run() -> None:
         begin = time.perf_counter_ns()
-        subject.encoded()()
+        prepare_trials(device, runnable)()
         wait_idle(device)
         runs_ns.append(time.perf_counter_ns() - begin)
 
@@ -326,7 +320,7 @@ def _sampled(unsampled: Measurement, ready: Ready, protocol: SamplingProtocol) -
     device, bound, mode = ready.subject.device, ready.subject.runnable, ready.mode
     context = context_of(device)
     in_force = dict(unsampled.protocol)
-    before_trial: list[Callable[[wgpu.GPUCommandEncoder], None]] = [ready.pristine.restore] * bool(ready.restored)
+    before_trial: list[Recording] = [ready.pristine.restore] * bool(ready.restored)
     if mode is Mode.COLD:
         flush, flush_buffer = bind_flush(device, _flush_bytes(device, protocol))
         before_trial.append(flush.encode)

@@ -14,7 +14,7 @@ from ..cases.own_files import OwnWorkload
 from .checker import checker_of
 from .pristine import Pristine, to_restore
 from .returned import Moments, Stamped, spans_of, timings_of
-from .subjects import Subject, Submitted, checked_mode, subject_of
+from .subjects import Subject, Submitted, choose_mode, prepare_trials, subject_of
 
 
 class OwnCall:
@@ -57,12 +57,12 @@ class OwnRun:
     ):  # fmt: skip
         device = workload.device(device, axes)
         benchmark = workload.benchmark(device, n, mode, axes, seed)
-        asked = checked_mode(benchmark, mode, Mode.HOT)
+        asked = choose_mode(benchmark, mode, Mode.HOT)
         self._device = device
         self._subject = subject = workload.guarded(lambda: subject_of(device, workload.full_name, benchmark))
         names = to_restore(subject, asked, benchmark.restore or None)
         restored = [array for name in names for array in parts(subject.arrays[name])]
-        checker = checker_of(subject, benchmark, check, workload.guarded)
+        checker = workload.guarded(lambda: checker_of(subject, benchmark, check))
         pristine = Pristine(device, restored)
         self._pristine = pristine if restored else None
         found = workload.guarded(lambda: checker.first(lambda: self.run(enable_cpu_timing=True), pristine, names))
@@ -81,7 +81,8 @@ class OwnRun:
         call = subject.runnable if isinstance(subject.runnable, Submitted) else None
         session = context_of(device).session() if enable_gpu_timing and call is None else None
         # Restored in between only to keep the GPU busy: nobody times several trials then.
-        send = subject.encoded(trials, session, None if pristine is None or trials == 1 else pristine.restore)
+        restore = [] if pristine is None or trials == 1 else [pristine.restore]
+        send = prepare_trials(subject.device, subject.runnable, trials, session, restore)
         wall_ns = None
         if enable_cpu_timing:
             begin, _, end = bracket(device, send, tuple if call is None else call.used)

@@ -20,7 +20,7 @@ from ..calibrate.kernels import bind_canary
 from ..cases.mode import Mode
 from ..stats.statistics import is_stationary
 from .protocol import SamplingProtocol
-from .subjects import Runnable, Submitted
+from .subjects import Recording, Runnable, Submitted, prepare_trials
 
 _CHUNK_S = 0.004  # of warm-up work per submission: short gaps, and many samples
 _MAX_CHUNK_TRIALS = 2048
@@ -116,7 +116,7 @@ class Sampler:
         bound: Runnable | Submitted,
         mode: Mode,
         protocol: SamplingProtocol,
-        before_trial: Sequence[Callable[[wgpu.GPUCommandEncoder], None]] = (),
+        before_trial: Sequence[Recording] = (),
     ):
         self.device = device
         self._bound = bound
@@ -149,27 +149,9 @@ class Sampler:
 
     # ---- recording ----
 
-    def _trial(self, bound: Runnable, encoder: wgpu.GPUCommandEncoder, session: TimingSession | None) -> None:
-        for record in self._before_trial:
-            record(encoder)
-        bound.encode(encoder, trials=self.batch_trials, timing=session)
-
     def _submit_chunk(self) -> None:
         """Submit some untimed trials and do not wait."""
-        bound = self._bound
-        if isinstance(bound, Submitted):
-            for _ in range(self._chunk):
-                bound()
-            return
-        encoder = self.device.create_command_encoder()
-        if self._before_trial:
-            for _ in range(self._chunk):
-                for record in self._before_trial:
-                    record(encoder)
-                bound.encode(encoder)
-        else:
-            bound.encode(encoder, trials=self._chunk)
-        submit(self.device, [encoder.finish()], bound.title)
+        prepare_trials(self.device, self._bound, self._chunk, before_trial=self._before_trial)()
 
     def _wait(self) -> None:
         wait_idle(self.device)
@@ -339,6 +321,8 @@ class Sampler:
         begin = time.perf_counter_ns()
         encoder = self.device.create_command_encoder()
         for _ in range(count):
-            self._trial(bound, encoder, session)
+            for record in self._before_trial:
+                record(encoder)
+            bound.encode(encoder, trials=self.batch_trials, timing=session)
         commands = encoder.finish()
         return commands, time.perf_counter_ns() - begin

@@ -1,4 +1,4 @@
-"""What can be measured, in one form.
+"""All that can be measured, each as a `Subject`: its arguments, its outputs, and how it is encoded or called.
 
 It is what a `Benchmark` runs: a call of a primitive, calls one after the other, what a function records, and what a
 function submits by itself. `measure`, `compare_kernels`, files of benchmarks and the fixture ``gpu_benchmark`` take
@@ -11,7 +11,7 @@ import inspect
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeAlias, cast
 
 import numpy as np
 import wgpu
@@ -36,6 +36,9 @@ from ...settings import ShaderChecks
 from ..cases.benchmarked import Benchmark, Run
 from ..cases.mode import MODES, Mode
 from .returned import UsedDevices, spans_of, timings_of
+
+#: Records commands on an encoder.
+Recording: TypeAlias = Callable[[wgpu.GPUCommandEncoder], None]
 
 
 class Runnable(Protocol):
@@ -95,32 +98,6 @@ class Subject:
     work: Mapping[str, int] = field(default_factory=dict[str, int])
     shaders_sha256: tuple[str, ...] = ()
     shader_checks: tuple[ShaderChecks | None, ...] = ()
-
-    def encoded(
-        self,
-        trials: int = 1,
-        session: TimingSession | None = None,
-        before_trial: Callable[[wgpu.GPUCommandEncoder], None] | None = None,
-    ) -> Callable[[], None]:
-        """Encode it `trials` times, and return what submits it; a function that submits takes no session."""
-        runnable = self.runnable
-        if isinstance(runnable, Submitted):
-            return lambda: [runnable() for _ in range(trials)].clear()
-        encoder = self.device.create_command_encoder()
-        if before_trial is None:
-            runnable.encode(encoder, trials=trials, timing=session)
-        else:
-            for _ in range(trials):
-                before_trial(encoder)
-                runnable.encode(encoder, timing=session)
-        commands = [encoder.finish()]
-
-        def send() -> None:
-            submit(self.device, commands, self.name)
-            if session is not None:
-                session.submitted()
-
-        return send
 
     def results(self) -> Any:
         """Return the outputs by name as they are now; of a function that submits and names none, what it returned."""
@@ -186,7 +163,7 @@ def device_of(benchmark: Benchmark, given: wgpu.GPUDevice | None = None) -> wgpu
     raise ArgumentError(f"{_name(benchmark)} records on an encoder, but of which device? Give device=")
 
 
-def checked_mode(benchmark: Benchmark, mode: str | None, usual: str) -> Mode:
+def choose_mode(benchmark: Benchmark, mode: str | None, usual: str) -> Mode:
     """Return the mode to measure a benchmark in: if nobody names one, `usual`; what submits has latency only.
 
     Raises
@@ -282,24 +259,12 @@ def _name(benchmark: Benchmark) -> str:
     return _function_name(run)
 
 
-def uploaded(given: Mapping[str, Any], names: Any, device: wgpu.GPUDevice) -> dict[str, Any]:
+def upload(given: Mapping[str, Any], names: Any, device: wgpu.GPUDevice) -> dict[str, Any]:
     """Return what a caller gave, with numpy arrays among `names` uploaded; others are values of uniforms."""
     return {
         name: asarray(value, device) if name in names and isinstance(value, np.ndarray) else value
         for name, value in given.items()
     }
-
-
-def _of_call(call: BoundCall[Any]) -> Subject:
-    """Return a call of a primitive as a subject."""
-    plan = call.plan
-    counts = {part.count: int(call.arrays[part.count].item()) for part in plan.work.counted}
-    return Subject(
-        call.device, plan.primitive, call.bound_plan, call.arrays, call.outputs,
-        in_place=_in_place([(call, 1)], call.arrays), n=plan.work.items, parameters=dict(plan.parameters),
-        work=plan.work.with_counts(counts).totals(),
-        shaders_sha256=tuple(sorted({kernel.shader for kernel in plan.kernels})), shader_checks=plan.shader_checks,
-    )  # fmt: skip
 
 
 def subject_of(device: wgpu.GPUDevice | None, name: str, benchmark: Benchmark) -> Subject:
@@ -349,8 +314,14 @@ def subject_of(device: wgpu.GPUDevice | None, name: str, benchmark: Benchmark) -
 
 def _of_primitive(device: wgpu.GPUDevice, name: str, primitive: Primitive, inputs: Mapping[str, Any]) -> Subject:
     _check_device(device, name, primitive.device)
-    call = primitive.bind(**uploaded(inputs, primitive.signature.arguments, device))
-    return replace(_of_call(call), unread=tuple(key for key in call.outputs if key not in inputs))
+    call = primitive.bind(**upload(inputs, primitive.signature.arguments, device))
+    plan = call.plan
+    counts = {part.count: int(call.arrays[part.count].item()) for part in plan.work.counted}
+    found = _of_calls(device, plan.primitive, [(call, 1)], call.arrays, call.outputs, call.bound_plan.labels)
+    return replace(
+        found, n=plan.work.items, parameters=dict(plan.parameters), work=plan.work.with_counts(counts).totals(),
+        unread=tuple(key for key in call.outputs if key not in inputs),
+    )  # fmt: skip
 
 
 def _of_submitted(device: wgpu.GPUDevice | None, name: str, call: Callable[..., Any], benchmark: Benchmark) -> Subject:
@@ -375,7 +346,7 @@ def _of_several(device: wgpu.GPUDevice, name: str, run: Any, benchmark: Benchmar
     unknown = sorted(set(benchmark.inputs) - known)
     if unknown:
         raise ArgumentError(f"{name}: no kernel has an argument {unknown[0]!r}; they have {', '.join(sorted(known))}")
-    arrays = uploaded(benchmark.inputs, {key for one in primitives for key in one.signature.arguments}, device)
+    arrays = upload(benchmark.inputs, {key for one in primitives for key in one.signature.arguments}, device)
     outputs: dict[str, Any] = {}
     calls: list[tuple[BoundCall[Any], int]] = []
     for one in primitives:
@@ -444,7 +415,7 @@ def _check_device(device: wgpu.GPUDevice, name: str, of: wgpu.GPUDevice) -> None
 
 
 def _arrays(benchmark: Benchmark, device: wgpu.GPUDevice) -> dict[str, Any]:
-    return uploaded(benchmark.inputs, benchmark.inputs.keys(), device)
+    return upload(benchmark.inputs, benchmark.inputs.keys(), device)
 
 
 def _only_arrays(arrays: Mapping[str, Any]) -> dict[str, Any]:
@@ -471,6 +442,44 @@ def _named_outputs(benchmark: Benchmark, arrays: Mapping[str, Any]) -> dict[str,
 
 
 # ---- what is encoded
+
+
+def prepare_trials(
+    device: wgpu.GPUDevice,
+    runnable: Runnable | Submitted,
+    trials: int = 1,
+    session: TimingSession | None = None,
+    before_trial: Sequence[Recording] = (),
+) -> Callable[[], None]:
+    """Encode something, and return what submits it.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice
+    runnable : Runnable or Submitted
+        What submits by itself is only called, and takes no session.
+    trials : int
+        How often.
+    session : TimingSession, optional
+    before_trial : sequence of callables
+        Each records untimed work on a given encoder.
+    """
+    if isinstance(runnable, Submitted):
+        return lambda: [runnable() for _ in range(trials)].clear()
+    encoder = device.create_command_encoder()
+    repeats, at_once = (trials, 1) if before_trial else (1, trials)
+    for _ in range(repeats):
+        for record in before_trial:
+            record(encoder)
+        runnable.encode(encoder, trials=at_once, timing=session)
+    commands = [encoder.finish()]
+
+    def send() -> None:
+        submit(device, commands, runnable.title)
+        if session is not None:
+            session.submitted()
+
+    return send
 
 
 class _Calls:

@@ -8,7 +8,6 @@ the cases measured so far give the cost of compiling.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from statistics import median
 
 from ..cases.case import array_items
@@ -185,9 +184,8 @@ class Schedule:
     budget_s : float, optional
         The run must end in this time. In the first process, one case of each primitive goes first, cheap ones before
         others. The second one has the cases that end in time; a later one has all, or is left out.
-    may_shrink : bool
-        Whether a case of the first process that would end later is measured at a smaller n, or left out. If not, it is
-        measured in any case.
+    leaves_out : bool
+        Whether a case of the first process that would end later is left out. If not, it is measured in any case.
     fills_budget : bool
         Whether there are as many processes as end in time, so that their number is not known.
     """
@@ -200,19 +198,19 @@ class Schedule:
         begin_s: float,
         budget_s: float | None = None,
         *,
-        may_shrink: bool = True,
+        leaves_out: bool = True,
         fills_budget: bool = False,
     ):
         self._model, self._clock, self._begin_s = model, clock, begin_s
         self.budget_s = budget_s
         self.fills_budget = fills_budget
-        self._may_shrink = may_shrink and budget_s is not None
-        self.jobs: list[Job] = _urgent_first(jobs, model) if self._may_shrink else list(jobs)
+        self._leaves_out = leaves_out and budget_s is not None
+        self.jobs: list[Job] = _urgent_first(jobs, model) if self._leaves_out else list(jobs)
         #: How many processes there are; None if the budget decides.
         self.processes: int | None = None if fills_budget else len({job.process for job in jobs})
         self._case_begin_s = begin_s
-        # What the first process made of each case, by position; None for a case that was left out.
-        self._made: dict[int, Job | None] = {}
+        # The cases of the first process, by position: whether each was measured.
+        self._measured: dict[int, bool] = {}
         # By process: its start, and its cases.
         self._start_s: dict[int, float] = {}
         self._took_s: dict[int, float] = {}
@@ -243,37 +241,26 @@ class Schedule:
         """Return the time of the remaining jobs."""
         return _total_s(jobs, self._model)
 
-    def fitted(self, job: Job) -> Job | None:
-        """Return a job as it is, or at the largest smaller n that ends in time; None if none does."""
+    def admits(self, job: Job) -> bool:
+        """Return whether a job is measured: it ends in time, and its case needs it."""
         if self.budget_s is None:
-            return job
+            return True
         if job.round >= self.rounds or job.position in self.settled:
-            return None
+            return False
         room_s = self.budget_s - _AROUND_S / 2 - self.elapsed_s
+        fits = self._model.case_s(job) <= room_s
         if job.process == 0:
-            made = self._made[job.position] = self._shrunk(job, room_s)
-            return made
-        first = self._made.get(job.position, job)
-        if first is None or not self._enters(job.process, room_s):
-            return None
-        same = replace(job, case=first.case)
-        return same if job.process > 1 or self._model.case_s(same) <= room_s else None
-
-    def _shrunk(self, job: Job, room_s: float) -> Job | None:
-        if not self._may_shrink:
-            return job
-        sizes = [job.case.n, *(n for n in CHOICES_OF_N if n < job.case.n)]
-        for n in sizes:
-            smaller = replace(job, case=replace(job.case, n=n))
-            if self._model.case_s(smaller) <= room_s:
-                return smaller
-        return None
+            self._measured[job.position] = fits or not self._leaves_out
+            return self._measured[job.position]
+        if not self._measured.get(job.position, True) or not self._enters(job.process, room_s):
+            return False
+        return job.process > 1 or fits
 
     def _enters(self, process: int, room_s: float) -> bool:
         """Return whether a process is begun, decided at its first job."""
         if self._entered[0] != process:
             # The first process has no caches, so the later ones tell.
-            left = sum(made is not None and position not in self.settled for position, made in self._made.items())
+            left = sum(measured and position not in self.settled for position, measured in self._measured.items())
             known_s = [
                 self._start_s.get(number, 0.0) + took_s / self._visits[number] * left * self.rounds
                 for number, took_s in self._took_s.items()

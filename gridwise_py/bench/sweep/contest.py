@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import ceil, isqrt
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import wgpu
@@ -86,8 +86,6 @@ SUBJECTS: Mapping[str, Subject] = {
 }
 _COLUMNS = 4096
 
-Key = TypeVar("Key", bound=Hashable)
-
 
 def make_for(kernel: str, device: wgpu.GPUDevice, plain: Capabilities, fields: Mapping[str, int], n: int) -> Primitive:
     """Return the primitive to measure a kernel with at `n` items (of a product: of its output), in one shape."""
@@ -134,63 +132,41 @@ class Turns:
         About as long is what one time is taken of, so that the clock's step and the pass do not matter.
     """
 
-    #: Of one submission: watchdogs end those of seconds.
-    _MOST_NS = 5e7
-
     def __init__(self, device: wgpu.GPUDevice, seed: int = 0, sample_ns: float = 1e6):
         self._device, self._sample_ns = device, sample_ns
         context = context_of(device)
         self._helper = context.timing_helper if context.has_timestamps else None
         self._rng = np.random.default_rng(seed)
-        self._trials: dict[Any, int] = {}
-        self._call_ns: dict[Any, float] = {}
+        self._trials: dict[int, int] = {}
 
-    def warm_up(self, calls: Mapping[Key, BoundCall[Any]], seconds: float) -> None:
+    def warm_up(self, calls: Mapping[int, BoundCall[Any]], seconds: float) -> None:
         """Run the calls for a while, so that the clock is up, and find out how many make a sample."""
         until = time.perf_counter() + seconds
-        for key in calls:
-            self._trials[key] = 1
-            self._take([key], calls, 1)
-            self._call_ns[key] = ns = min(self._take([key], calls, 1)[key])
-            self._trials[key] = max(1, min(1000, ceil(self._sample_ns / ns)))
+        for key, call in calls.items():
+            self._take(call, 1, 1)
+            self._trials[key] = max(1, min(1000, ceil(self._sample_ns / self._take(call, 1, 1)[0])))
         while time.perf_counter() < until:
             self.round(calls, 1)
 
-    def round(self, calls: Mapping[Key, BoundCall[Any]], samples: int = 3) -> dict[Key, tuple[float, ...]]:
-        """Return some times of each call, in ns; one where calls are slow."""
-        order = list(calls)
-        order = [order[int(i)] for i in self._rng.permutation(len(order))]
-        found: dict[Key, tuple[float, ...]] = {}
-        sample_ns = max(self._sample_ns, max(self._call_ns[key] for key in order))
-        samples = samples if sample_ns < 4 * self._sample_ns else 1
-        each = max(1, int(self._MOST_NS / (samples * sample_ns)))
-        for i in range(0, len(order), each):
-            found |= self._take(order[i : i + each], calls, samples)
-        return found
+    def round(self, calls: Mapping[int, BoundCall[Any]], samples: int = 3) -> dict[int, tuple[float, ...]]:
+        """Return some times of each call, in ns."""
+        order = self._rng.permutation(list(calls)).tolist()
+        return {key: self._take(calls[key], self._trials[key], samples) for key in order}
 
-    def _take(
-        self, keys: Sequence[Key], calls: Mapping[Key, BoundCall[Any]], samples: int
-    ) -> dict[Key, tuple[float, ...]]:
+    def _take(self, call: BoundCall[Any], trials: int, samples: int) -> tuple[float, ...]:
+        """Return some times of a call, which are of one submission where there are timestamps."""
         if self._helper is None:
-            return {key: tuple(self._wall_ns(calls[key], self._trials[key]) for _ in range(samples)) for key in keys}
+            return tuple(self._wall_ns(call, trials) for _ in range(samples))
         session = self._helper.session()
         encoder = self._device.create_command_encoder(label="gridwise tune")
-        counts = [len(calls[key].bound_plan.labels) for key in keys]
-        for key in keys:
-            for _ in range(samples):
-                calls[key].bound_plan.encode(encoder, trials=self._trials[key], timing=session)
+        for _ in range(samples):
+            call.bound_plan.encode(encoder, trials=trials, timing=session)
         submit(self._device, [encoder.finish()], "tuning")
         session.submitted()
         ticks = session.ticks().astype(np.int64)
         spans = (ticks[:, 1] - ticks[:, 0]) * self._helper.tick_period_ns
-        found: dict[Key, tuple[float, ...]] = {}
-        at = 0
-        for key, count in zip(keys, counts, strict=True):
-            whole = spans[at : at + samples * count].reshape(samples, count).sum(axis=1) / self._trials[key]
-            # A clock that moved backwards, or a span of no tick, is no time; but a caller divides by it.
-            found[key] = tuple(max(float(ns), 1e-3) for ns in whole)
-            at += samples * count
-        return found
+        # A clock that moved backwards, or a span of no tick, is no time; but a caller divides by it.
+        return tuple(np.maximum(spans.reshape(samples, -1).sum(axis=1) / trials, 1e-3).tolist())
 
     def _wall_ns(self, call: BoundCall[Any], trials: int) -> float:
         encoder = self._device.create_command_encoder(label="gridwise tune")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
-from statistics import median, quantiles
+from statistics import median
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,36 +14,54 @@ import wgpu
 from ...errors import ArgumentError
 from ...internals import is_lost
 from ..cases.benchmarked import AxisValue
-from ..cases.case import Case
 from ..cases.mode import Mode
 from ..cases.names import case_name
+from ..results.model import Result
 from ..sampling.interleave import in_own_words, pair_in_turns, samples_ns
-from ..sampling.measure import measure_case
 from ..sampling.measurement import Measurement
 from ..sampling.protocol import SamplingProtocol
 from ..stats.verdict import Verdict, VerdictKind, judge_all
+from .rivals import Rounds, take_rounds
 from .suite import Job, Sweep, plan_jobs
-from .worker import Worker, WorkerError
+from .worker import Worker, WorkerError, failed_result, measure_job
 
 #: Of one variant in one round: rounds tell more than samples within one.
 OWN_TUNE_PROTOCOL = SamplingProtocol(timeout_s=0.1, warmup_s=0.03, max_warmup_s=0.1)
 _THRESHOLD = 0.02
-#: What is slower by these factors in each of so many rounds is left out; the last one is for all further rounds.
+#: What is slower by these factors in each of so many rounds is left out.
 _LEFT_OUT = (2.0, 1.25)
 
 #: The texts of a variant's tuned values, in the order of the axes.
 _Key: TypeAlias = tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class _OfProcess(Measurement):
-    """What a process measured, which tells of its first wrong item as a text."""
+class RoundsHere:
+    """Measures variants in this process; with another device after one was lost.
 
-    wrong: str | None = None
+    Parameters
+    ----------
+    make_device : callable
+    protocol : SamplingProtocol
+        Of one variant in one round.
+    """
+
+    def __init__(self, make_device: Callable[[], wgpu.GPUDevice], protocol: SamplingProtocol = OWN_TUNE_PROTOCOL):
+        self._make_device, self._protocol = make_device, protocol
+        self._device: wgpu.GPUDevice = make_device()
+
+    def begin_round(self) -> None:
+        """Do nothing: all rounds are of this process."""
+
+    def measure(self, job: Job) -> Result:
+        """Measure a variant."""
+        found = measure_job(self._device, job, self._protocol)
+        if found.error is not None and is_lost(self._device):
+            self._device = self._make_device()
+        return found
 
 
-class EachRoundInAProcess:
-    """Measures as `measure_case` does, each round in a process of its own: each has its own level of times.
+class RoundsApart:
+    """Measures as `RoundsHere`, each round in a process of its own: each has its own level of times.
 
     A context manager; its process ends with it.
 
@@ -53,13 +71,14 @@ class EachRoundInAProcess:
         As `request_device` takes it.
     files : sequence of str
         Of the benchmarks.
+    protocol : SamplingProtocol
     """
 
-    def __init__(self, adapter: int | str | None, files: Sequence[str]):
-        self._adapter, self._files = adapter, files
+    def __init__(self, adapter: int | str | None, files: Sequence[str], protocol: SamplingProtocol = OWN_TUNE_PROTOCOL):
+        self._adapter, self._files, self._protocol = adapter, files, protocol
         self._worker: Worker | None = None
 
-    def __enter__(self) -> EachRoundInAProcess:
+    def __enter__(self) -> RoundsApart:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -67,31 +86,22 @@ class EachRoundInAProcess:
         if worker is not None:
             worker.kill()
 
-    def new_round(self) -> None:
+    def begin_round(self) -> None:
         """Let the next measurement begin a process."""
         worker, self._worker = self._worker, None
         if worker is not None:
             worker.close()
 
-    def __call__(
-        self, device: wgpu.GPUDevice, case: Case, protocol: SamplingProtocol, mode: str, *, check: bool
-    ) -> Measurement:
-        """Measure a case in the process of this round."""
-        del device
-        job = Job(case, Mode(mode), 0, process=0 if check else 1)
+    def measure(self, job: Job) -> Result:
+        """Measure a variant in the process of this round."""
         try:
             if self._worker is None:
-                self._worker = Worker(self._adapter, protocol, "the process of this round", self._files)
+                self._worker = Worker(self._adapter, self._protocol, "the process of this round", self._files)
                 self._worker.measure(replace(job, process=1))  # the clock fell while it started
-            found = self._worker.measure(job)
+            return self._worker.measure(job)
         except WorkerError as error:
             self.__exit__()
-            return Measurement(case.primitive, Mode(mode), case.n, case.axes, error=str(error))
-        return _OfProcess(
-            found.primitive, found.mode, found.n, case.axes, protocol=found.protocol, whole=found.whole.series,
-            error=found.error, checked=found.checked, clock_moved=found.clock_moved,
-            tick_period_ns=found.tick_period_ns, wrong=found.mismatch,
-        )  # fmt: skip
+            return failed_result(job, self._protocol, str(error))
 
 
 class Standing(StrEnum):
@@ -119,7 +129,7 @@ class Contest:
     axes : mapping from str to int, float, str or bool
         Those that are not tuned, n and mode aside.
     tuned : tuple of str
-    cases : mapping
+    jobs : mapping
         By the texts of the tuned values.
     """
 
@@ -128,11 +138,11 @@ class Contest:
     mode: Mode
     axes: Mapping[str, AxisValue]
     tuned: tuple[str, ...]
-    cases: Mapping[_Key, Case]
+    jobs: Mapping[_Key, Job]
 
     def values(self, key: _Key) -> dict[str, AxisValue]:
         """Return the tuned values of a variant as its function gets them."""
-        own = self.cases[key].own_workload
+        own = self.jobs[key].case.own_workload
         assert own is not None, "the case is of a user's file"
         return {axis: own.value(axis, text) for axis, text in zip(self.tuned, key, strict=True)}
 
@@ -203,18 +213,7 @@ class TunedPoint:
             "axes": dict(contest.axes),
             "best": None if best is None else dict(best.values),
             "variants": [
-                {
-                    "values": dict(one.values),
-                    "standing": one.standing.value,
-                    "time_ns": one.time_ns,
-                    "ratio": one.ratio,
-                    "low": one.low,
-                    "high": one.high,
-                    "reason": one.reason or None,
-                    "checked": one.checked,
-                    "rounds_ns": list(one.rounds_ns),
-                }
-                for one in self.variants
+                asdict(one) | {"standing": one.standing.value, "reason": one.reason or None} for one in self.variants
             ],
         }
 
@@ -248,24 +247,24 @@ def contests_of(sweeps: Iterable[Sweep], asked: Sequence[str] | None = None) -> 
         names.append(own.full_name)
         if not axes or not set(axes) <= set(own.axes):
             continue
-        groups: dict[Any, dict[_Key, Case]] = {}
+        groups: dict[Any, dict[_Key, Job]] = {}
         for job in plan_jobs([sweep]):
             texts = dict(job.case.others)
             key = tuple(texts.pop(axis) for axis in axes)
             n = job.case.n if own.declared.size is None else None
-            groups.setdefault((job.mode, n, tuple(texts.items())), {})[key] = job.case
-        for (mode, _, others), cases in groups.items():
+            groups.setdefault((job.mode, n, tuple(texts.items())), {})[key] = job
+        for (mode, _, others), jobs in groups.items():
             values = {axis: own.value(axis, text) for axis, text in others}
-            sizes = {case.n for case in cases.values()}
+            sizes = {job.case.n for job in jobs.values()}
             if len(sizes) > 1:
                 raise ArgumentError(
                     f"{own.full_name}: n depends on {', '.join(axes)}, so variants would do work of "
                     f"{min(sizes):,} to {max(sizes):,} items; tune axes that leave n as it is"
                 )
-            found.append(Contest(own.full_name, sizes.pop(), mode, values, axes, cases))
+            found.append(Contest(own.full_name, sizes.pop(), mode, values, axes, jobs))
     if not found:
         _refuse(asked, names, list(known))
-    if all(len(contest.cases) < 2 for contest in found):
+    if all(len(contest.jobs) < 2 for contest in found):
         raise ArgumentError(
             f"{found[0].benchmark}: {', '.join(found[0].tuned)} has one value only, so there is nothing to compare; "
             f"give several, as in -a {found[0].tuned[0]}=…,…"
@@ -286,15 +285,13 @@ def _refuse(asked: Sequence[str] | None, names: Sequence[str], known: Sequence[s
 # ---- the rounds
 
 
-def tuned(
-    make_device: Callable[[], wgpu.GPUDevice],
+def tune_variants(
+    where: RoundsHere | RoundsApart,
     contests: Sequence[Contest],
     *,
     rounds: int = 9,
-    protocol: SamplingProtocol = OWN_TUNE_PROTOCOL,
+    seed: int = 0,
     progress: Callable[[str], None] = lambda step: None,
-    measure: Callable[..., Measurement] = measure_case,
-    new_round: Callable[[], None] = lambda: None,
 ) -> Generator[TunedPoint]:
     """Measure the variants of each contest in turns, and yield how they stand.
 
@@ -305,93 +302,53 @@ def tuned(
 
     Parameters
     ----------
-    make_device : callable
-        Returns a device; called again where a variant lost it.
+    where : RoundsHere or RoundsApart
     contests : sequence of Contest
     rounds : int, default 9
         Measurements of each variant that stays; fewer than three cannot tell a difference from chance.
-    protocol : SamplingProtocol
-        Of one variant in one round.
+    seed : int
+        Of the orders.
     progress : callable
         Called with the name of the next step.
-    measure : callable
-        As `measure_case`.
-    new_round : callable
-        Called before each round.
     """
-    device = make_device()
-    rng = np.random.default_rng(protocol.seed)
+    rng = np.random.default_rng(seed)
     for number, contest in enumerate(contests, 1):
-        taken: dict[_Key, list[Measurement]] = {key: [] for key in contest.cases}
-        left: dict[_Key, float] = {}
-        for round_number in range(rounds):
-            running = [key for key, own in taken.items() if key not in left and not _trouble(own)]
-            if not running or (len(running) == 1 and round_number >= _least_rounds(rounds)):
-                break
-            new_round()
-            for position in rng.permutation(len(running)):
-                key = running[int(position)]
-                progress(
-                    f"{contest} ({number} of {len(contests)}), round {round_number + 1} of {rounds}: "
-                    f"{len(running)} variants, {_words(contest, key)}"
-                )
-                case, is_first = contest.cases[key], round_number == 0
-                taken[key].append(measure(device, case, protocol, contest.mode.value, check=is_first))
-                if taken[key][-1].error is not None and is_lost(device):
-                    device = make_device()
-            left |= clearly_slower({key: samples_ns(taken[key]) for key in running if not _trouble(taken[key])})
-        yield TunedPoint(contest, _standings(contest, taken, left))
+        title = f"{contest} ({number} of {len(contests)})"
+        yield _tune_point(contest, where, rounds, rng, lambda step, title=title: progress(f"{title}, {step}"))
 
 
-def _least_rounds(rounds: int) -> int:
-    """Return after how many rounds a variant without rivals is measured no more: its time is shown, not judged."""
-    return min(3, rounds)
+def _tune_point(
+    contest: Contest,
+    where: RoundsHere | RoundsApart,
+    rounds: int,
+    rng: np.random.Generator,
+    progress: Callable[[str], None],
+) -> TunedPoint:
+    taken: dict[_Key, list[Result]] = {key: [] for key in contest.jobs}
+
+    def measure_once(running: Sequence[_Key], number: int) -> dict[_Key, tuple[float, ...]]:
+        where.begin_round()
+        for position in rng.permutation(len(running)):
+            key = running[int(position)]
+            words = " ".join(f"{axis}={text}" for axis, text in zip(contest.tuned, key, strict=True))
+            progress(f"round {number + 1} of {rounds}: {len(running)} variants, {words}")
+            # The first process checks.
+            taken[key].append(where.measure(replace(contest.jobs[key], process=min(number, 1))))
+        return {key: samples_ns(_times_of(taken[key][-1:]))[0] for key in running if _find_trouble(taken[key]) is None}
+
+    # A variant without rivals is measured no more than its time needs, which is shown, not judged.
+    found = take_rounds(measure_once, list(contest.jobs), rounds, factors=_LEFT_OUT, least=min(3, rounds))
+    return TunedPoint(contest, _rank(contest, taken, found))
 
 
-def _words(contest: Contest, key: _Key) -> str:
-    return " ".join(f"{axis}={text}" for axis, text in zip(contest.tuned, key, strict=True))
-
-
-def clearly_slower(rounds: Mapping[_Key, Sequence[Sequence[float]]]) -> dict[_Key, float]:
-    """Return which variants need no further round, with the factor by which each was slower in every round.
-
-    The lower quartile of each of its rounds is compared with the upper quartile of the fastest, so that neither a few
-    slow samples nor one slow round put it out.
-
-    Parameters
-    ----------
-    rounds : mapping from key to sequence of sequence of float
-        Samples in ns, of as many rounds for each variant.
-    """
-    if len(rounds) < 2:
-        return {}
-    leader = min(rounds, key=lambda key: median(median(each) for each in rounds[key]))
-    factor = _LEFT_OUT[min(len(rounds[leader]), len(_LEFT_OUT)) - 1]
-    highest = [_quartiles(each)[1] for each in rounds[leader]]
-    found: dict[_Key, float] = {}
-    for key, own in rounds.items():
-        least = min(_quartiles(each)[0] / high for each, high in zip(own, highest, strict=True))
-        if key != leader and least > factor:
-            found[key] = factor
-    return found
-
-
-def _quartiles(samples: Sequence[float]) -> tuple[float, float]:
-    if len(samples) < 2:
-        return samples[0], samples[0]
-    low, _, high = quantiles(samples, n=4, method="inclusive")
-    return low, high
-
-
-def _trouble(own: Sequence[Measurement]) -> tuple[Standing, str] | None:
+def _find_trouble(own: Sequence[Result]) -> tuple[Standing, str] | None:
     """Return why a variant is out of the contest, if it does not run or is wrong."""
-    for m in own:
-        if m.error is not None:
-            return Standing.FAILED, m.error
-        wrong = m.wrong if isinstance(m, _OfProcess) else next(map(str, m.mismatches), None)
-        if wrong is not None:
-            return Standing.WRONG, wrong
-    if not all(times and min(times) > 0 for times in samples_ns(own)):
+    for one in own:
+        if one.error is not None:
+            return Standing.FAILED, one.error
+        if one.mismatch is not None:
+            return Standing.WRONG, one.mismatch
+    if not all(times and min(times) > 0 for times in samples_ns(_times_of(own))):
         return Standing.FAILED, "a round has no valid time"
     return None
 
@@ -399,56 +356,49 @@ def _trouble(own: Sequence[Measurement]) -> tuple[Standing, str] | None:
 # ---- the decision
 
 
-def _standings(
-    contest: Contest, taken: Mapping[_Key, Sequence[Measurement]], left: Mapping[_Key, float]
-) -> tuple[Variant, ...]:
+def _rank(contest: Contest, taken: Mapping[_Key, Sequence[Result]], rounds: Rounds[_Key]) -> tuple[Variant, ...]:
     """Return all variants of a contest, the fastest first."""
-    troubles = {key: _trouble(own) for key, own in taken.items()}
-    finalists = {key: own for key, own in taken.items() if troubles[key] is None and key not in left}
-    best, verdicts = _judged(finalists)
+    troubles = {key: _find_trouble(own) for key, own in taken.items()}
+    timed = {key: _times_of(own) for key, own in taken.items()}
+    best, verdicts = _judge({key: timed[key] for key in taken if troubles[key] is None and key not in rounds.left_out})
     found: list[Variant] = []
     for key, own in taken.items():
-        trouble, verdict = troubles[key], verdicts.get(key)
+        trouble, verdict, ratio, reason = troubles[key], verdicts.get(key), None, ""
         if trouble is not None:
-            variant = _variant(contest, key, own, *trouble)
+            standing, reason = trouble
         elif key == best:
-            variant = _variant(contest, key, own, Standing.BEST, "", 1.0)
+            standing, ratio = Standing.BEST, 1.0
         elif verdict is not None:
-            variant = _variant(
-                contest, key, own, _standing(verdict), verdict.reason if verdict.kind is VerdictKind.AMBIGUOUS else "",
-                verdict.ratio, verdict,
-            )  # fmt: skip
-        elif best is not None and key in left:
-            of_best = median(map(median, samples_ns(finalists[best])[: len(own)]))
-            variant = _variant(
-                contest, key, own, Standing.LEFT_OUT,
-                f"slower by more than {100 * (left[key] - 1):.0f} % in {_count(len(own))}",
-                median(map(median, samples_ns(own))) / of_best,
-            )  # fmt: skip
+            standing, ratio = _STANDINGS.get(verdict.kind, Standing.AMBIGUOUS), verdict.ratio
+            reason = verdict.reason if verdict.kind is VerdictKind.AMBIGUOUS else ""
         else:
-            why = "left out for a faster variant, which failed later"
-            variant = _variant(contest, key, own, Standing.LEFT_OUT, why)
-        found.append(variant)
+            standing, reason = Standing.LEFT_OUT, "left out for a faster variant, which failed later"
+            if best is not None:
+                ratio = rounds.ratio(key, best)
+                count = "1 round" if len(own) == 1 else f"each of {len(own)} rounds"
+                reason = f"slower by more than {100 * (rounds.left_out[key] - 1):.0f} % in {count}"
+        rounds_ns = tuple(median(times) for times in samples_ns(timed[key]) if times)
+        found.append(
+            Variant(
+                values=contest.values(key),
+                standing=standing,
+                time_ns=None if trouble is not None else median(rounds_ns),
+                ratio=ratio,
+                low=None if verdict is None else verdict.low,
+                high=None if verdict is None else verdict.high,
+                reason=reason,
+                checked=standing is not Standing.FAILED and own[0].checked,
+                rounds_ns=rounds_ns,
+            )
+        )
     return tuple(sorted(found, key=lambda variant: (_RANKS.get(variant.standing, 1), variant.ratio or 0.0)))
 
 
 _RANKS = {Standing.BEST: 0, Standing.LEFT_OUT: 2, Standing.WRONG: 3, Standing.FAILED: 4}
+_STANDINGS = {VerdictKind.SAME: Standing.SAME, VerdictKind.SLOWER: Standing.SLOWER}
 
 
-def _variant(
-    contest: Contest, key: _Key, own: Sequence[Measurement], standing: Standing, reason: str,
-    ratio: float | None = None, verdict: Verdict | None = None,
-) -> Variant:  # fmt: skip
-    rounds_ns = tuple(median(times) for times in samples_ns(own) if times)
-    is_valid = standing not in (Standing.WRONG, Standing.FAILED)
-    return Variant(
-        contest.values(key), standing, median(rounds_ns) if is_valid else None, ratio,
-        None if verdict is None else verdict.low, None if verdict is None else verdict.high,
-        reason, standing is not Standing.FAILED and own[0].checked, rounds_ns,
-    )  # fmt: skip
-
-
-def _judged(finalists: Mapping[_Key, Sequence[Measurement]]) -> tuple[_Key | None, Mapping[_Key, Verdict]]:
+def _judge(finalists: Mapping[_Key, Sequence[Measurement]]) -> tuple[_Key | None, Mapping[_Key, Verdict]]:
     """Return the fastest of those that ran in all rounds, and verdicts on the others against it."""
     if not finalists:
         return None, {}
@@ -468,13 +418,15 @@ def _judged(finalists: Mapping[_Key, Sequence[Measurement]]) -> tuple[_Key | Non
     return best, verdicts
 
 
-def _standing(verdict: Verdict) -> Standing:
-    known = {VerdictKind.SAME: Standing.SAME, VerdictKind.SLOWER: Standing.SLOWER}
-    return known.get(verdict.kind, Standing.AMBIGUOUS)
-
-
-def _count(rounds: int) -> str:
-    return "1 round" if rounds == 1 else f"each of {rounds} rounds"
+def _times_of(own: Sequence[Result]) -> list[Measurement]:
+    """Return the times of rounds, as those that are judged have them."""
+    return [
+        Measurement(
+            one.primitive, one.mode, one.n, protocol=one.protocol, whole=one.whole.series,
+            clock_moved=one.clock_moved, tick_period_ns=one.tick_period_ns,
+        )
+        for one in own
+    ]  # fmt: skip
 
 
 def best_for_all(points: Sequence[TunedPoint]) -> tuple[Mapping[str, AxisValue], float] | None:

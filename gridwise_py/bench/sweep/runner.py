@@ -23,19 +23,17 @@ from ..calibrate.probes import copy_item_ns
 from ..cases.case import YARDSTICK
 from ..cases.mode import Mode
 from ..results.context import run_header
-from ..results.entries import result_of
-from ..results.model import CaseKey, Result, Results
+from ..results.model import CaseKey, CaseLevels, Result, Results
 from ..results.precision import TARGET, half_interval, levels_of
 from ..results.reader import read_results
 from ..results.rounds import by_case
 from ..results.shares import array_bytes, calibrated, with_shares
 from ..results.ticks import read_ticks
 from ..results.writer import ResultsWriter
-from ..sampling.measurement import Measurement
 from ..sampling.protocol import SamplingProtocol
 from .budget import PILOT_PROCESSES, PILOT_ROUNDS, CostModel, Schedule, choose_n
 from .suite import Job, in_processes
-from .worker import Worker, WorkerError, files_of_cases, measure_isolated, measure_job
+from .worker import Worker, WorkerError, failed_result, files_of_cases, measure_isolated, measure_job
 
 #: Of a run whose n is chosen.
 DEFAULT_BUDGET_S = 60.0
@@ -137,13 +135,6 @@ class UnwrittenResults(Exception):
         self.error = error
 
 
-def _failed(job: Job, protocol: SamplingProtocol, error: str) -> Result:
-    """Return the result of a job that was not measured."""
-    case = job.case
-    nothing = Measurement(case.primitive, job.mode, case.n, case.axes, protocol=protocol.to_dict(), error=error)
-    return result_of(nothing, position=job.position, round_number=job.round, process=job.process)
-
-
 def run_jobs(
     request: Request,
     adapter: int | str | None,
@@ -174,101 +165,121 @@ def run_jobs(
         cases are written again after the next case.
     """
     with ExitStack() as stack:
-        return _run_jobs(request, adapter, json_path, resume_from, progress or RunProgress(), stack)
+        run = _Run(request, adapter, resume_from, progress or RunProgress(), stack)
+        if json_path is not None:
+            planned = None if request.fills_budget else len(run.schedule.jobs)
+            run.writer = ResultsWriter(json_path, run.header, planned)
+            stack.callback(run.writer.close)
+        run.measure_all(run.take_kept())
+        return run.finish()
 
 
-def _run_jobs(
-    request: Request,
-    adapter: int | str | None,
-    json_path: Path | None,
-    resume_from: Path | None,
-    progress: RunProgress,
-    stack: ExitStack,
-) -> Results:
-    """As `run_jobs`; the stack is closed at its end."""
-    begin_s = time.perf_counter()
-    progress.step("finding the adapter")
-    device = request_device(adapter)
-    held = stack.enter_context(clock_held(device))
-    request = _in_numbers(request, on_cpu=context_of(device).capabilities.is_cpu)
-    protocol = request.protocol
-    header = run_header(
-        device, protocol=protocol.to_dict(), seed=protocol.seed, command=request.command, suite=request.suite
-    )
-    header = replace(header, context=replace(header.context, clock=held))
-    calibration: Calibration | None = None
-    is_calibrated = False
-    kept = None if resume_from is None else _Kept(resume_from, header)
-    if kept is not None:
-        header = replace(header, context=replace(header.context, resumed=kept.resumed))
-    schedule, chosen_n = _schedule(device, request, None if kept is None else kept.n, begin_s)
-    if kept is not None:
-        kept.need_all_in(schedule.jobs, any_n=chosen_n is not None)
-    progress.planned(schedule, header.device.adapter, chosen_n)
-    planned = None if request.fills_budget else len(schedule.jobs)
-    writer = None if json_path is None else ResultsWriter(json_path, header, planned)
-    if writer is not None:
-        stack.callback(writer.close)
-    results: list[Result] = []
+class _Run:
+    """A run on one adapter, and what it has measured so far; the stack is closed at its end."""
 
-    def keep(result: Result, ticks: np.ndarray | None = None) -> None:
-        results.append(result)
-        if writer is not None:
-            writer.add(result, ticks)
+    def __init__(
+        self,
+        request: Request,
+        adapter: int | str | None,
+        resume_from: Path | None,
+        progress: RunProgress,
+        stack: ExitStack,
+    ):
+        begin_s = time.perf_counter()
+        progress.step("finding the adapter")
+        device = request_device(adapter)
+        clock = stack.enter_context(clock_held(device))
+        self._request = request = _in_numbers(request, on_cpu=context_of(device).capabilities.is_cpu)
+        self._progress = progress
+        protocol = request.protocol
+        header = run_header(
+            device, protocol=protocol.to_dict(), seed=protocol.seed, command=request.command, suite=request.suite
+        )
+        self._kept = kept = None if resume_from is None else _Kept(resume_from, header)
+        resumed = () if kept is None else kept.resumed
+        self.header: Results = replace(header, context=replace(header.context, clock=clock, resumed=resumed))
+        self.schedule, chosen_n = _schedule(device, request, None if kept is None else kept.n, begin_s)
+        if kept is not None:
+            kept.need_all_in(self.schedule.jobs)
+        progress.planned(self.schedule, header.device.adapter, chosen_n)
+        self.writer: ResultsWriter | None = None
+        self._results: list[Result] = []
+        self._calibration: Calibration | None = None
+        self._is_calibrated = False
+        self._measuring = stack.enter_context(_Measuring(request, adapter, device, progress))
 
-    todo: list[Job] = []
-    for job in schedule.jobs:
-        found = None if kept is None else kept.of(job)
-        if found is None:
-            todo.append(job)
-        else:
-            progress.kept(job)
-            keep(*found)
-    with _Measuring(request, adapter, device, progress) as measuring:
+    def take_kept(self) -> list[Job]:
+        """Take the results of jobs that an earlier run finished; return the other jobs."""
+        todo: list[Job] = []
+        for job in self.schedule.jobs:
+            found = None if self._kept is None else self._kept.of(job)
+            if found is None:
+                todo.append(job)
+            else:
+                self._progress.kept(job)
+                self._keep(*found)
+        return todo
 
-        def made() -> Results:
-            found = replace(header, levels=levels_of(results, measuring.start_s), results=tuple(results))
-            return replace(found, results=tuple(found.in_order()))
+    def _keep(self, result: Result, ticks: np.ndarray | None = None) -> None:
+        self._results.append(result)
+        if self.writer is not None:
+            self.writer.add(result, ticks)
 
-        progress.made = made
-        for i, planned in enumerate(todo):
-            if request.fills_budget and planned.process >= PILOT_PROCESSES and measuring.samples is None:
-                measuring.samples = schedule.after_pilot(levels_of(results, measuring.start_s))
-            if request.fills_budget and i and planned.process > todo[i - 1].process:
-                schedule.after_process(planned.process, _narrow(results, schedule.settled))
-            job = schedule.fitted(planned)
-            if job is None:
-                if planned.process == planned.round == 0:
-                    progress.left_out(planned)
+    def document(self) -> Results:
+        """Return what is measured so far."""
+        found = replace(self.header, levels=self._levels(), results=tuple(self._results))
+        return replace(found, results=tuple(found.in_order()))
+
+    def _levels(self) -> tuple[CaseLevels, ...]:
+        return levels_of(self._results, self._measuring.start_s)
+
+    def measure_all(self, todo: Sequence[Job]) -> None:
+        """Measure jobs, as the schedule lets them."""
+        fills_budget, schedule, progress = self._request.fills_budget, self.schedule, self._progress
+        progress.made = self.document
+        for i, job in enumerate(todo):
+            if fills_budget and job.process >= PILOT_PROCESSES and self._measuring.samples is None:
+                self._measuring.samples = schedule.after_pilot(self._levels())
+            if fills_budget and i and job.process > todo[i - 1].process:
+                schedule.after_process(job.process, _narrow(self._results, schedule.settled))
+            if not schedule.admits(job):
+                if job.process == job.round == 0:
+                    progress.left_out(job)
                 continue
-            schedule.started(job.process, measuring.prepare(job))
+            schedule.started(job.process, self._measuring.prepare(job))
             progress.began(job, todo[i + 1 :])
             schedule.began()
-            result = measuring.measure(job)
+            result = self._measuring.measure(job)
             schedule.finished(job, None if result.cold_start_ns is None else result.cold_start_ns * 1e-9)
             progress.finished(job, result)
             try:
-                if not is_calibrated:
-                    # Not before the first case, so that the first figure comes early.
-                    progress.step("measuring what the device can do")
-                    calibration, is_calibrated = _calibration(measuring.device, todo), True
-                    header = replace(header, device=calibrated(header.device, calibration))
+                if not self._is_calibrated:
+                    self._calibrate(todo)
             finally:  # Ctrl-C in between does not lose the case
-                keep(with_shares(result, calibration))
-            if writer is not None:
-                writer.header = header
+                self._keep(with_shares(result, self._calibration))
+            if self.writer is not None:
+                self.writer.header = self.header
                 with suppress(OSError):
-                    writer.save_in_turn()
-    document = made()
-    if writer is None:
-        return document
-    writer.header = replace(header, levels=document.levels)
-    writer.planned = len(results) if request.fills_budget else writer.planned
-    try:
-        _, *beside = writer.finish()
-    except OSError as error:
-        raise UnwrittenResults(document, error) from error
-    return replace(document, ticks_file=beside[0].name if beside else None)
+                    self.writer.save_in_turn()
+
+    def _calibrate(self, todo: Sequence[Job]) -> None:
+        # Not before the first case, so that the first figure comes early.
+        self._progress.step("measuring what the device can do")
+        self._calibration, self._is_calibrated = _calibration(self._measuring.device, todo), True
+        self.header = replace(self.header, device=calibrated(self.header.device, self._calibration))
+
+    def finish(self) -> Results:
+        """Write the file, and return the document."""
+        document, writer = self.document(), self.writer
+        if writer is None:
+            return document
+        writer.header = replace(self.header, levels=document.levels)
+        writer.planned = len(self._results) if self._request.fills_budget else writer.planned
+        try:
+            _, *beside = writer.finish()
+        except OSError as error:
+            raise UnwrittenResults(document, error) from error
+        return replace(document, ticks_file=beside[0].name if beside else None)
 
 
 def _narrow(results: Sequence[Result], settled: Collection[int]) -> list[int]:
@@ -361,13 +372,13 @@ class _Measuring:
             elif self._worker is not None:
                 result = self._worker.measure(job)
             else:
-                return _failed(job, protocol, self._problem or "its process does not run")
+                return failed_result(job, protocol, self._problem or "its process does not run")
         except WorkerError as error:
             # The next job gets another worker.
             self._worker = None
-            return _failed(job, protocol, str(error))
+            return failed_result(job, protocol, str(error))
         except Exception as error:
-            result = _failed(job, protocol, f"{type(error).__name__}: {error}"[:2000])
+            result = failed_result(job, protocol, f"{type(error).__name__}: {error}"[:2000])
         if (result.error or "").startswith(_DEVICE_ERRORS):
             if self._here:
                 self.device = request_device(self._adapter)
@@ -398,7 +409,7 @@ def _schedule(
     budget_s = request.budget_s if request.fills_budget or chosen_n is not None else None
     schedule = Schedule(
         all_jobs, model, time.perf_counter, begin_s, budget_s,
-        may_shrink=chosen_n is not None, fills_budget=request.fills_budget,
+        leaves_out=chosen_n is not None, fills_budget=request.fills_budget,
     )  # fmt: skip
     return schedule, chosen_n
 
@@ -422,7 +433,7 @@ def _job_key(result: Result) -> tuple[CaseKey, int, int]:
 
 
 def _job_key_of(job: Job) -> tuple[CaseKey, int, int]:
-    return _job_key(_failed(job, SamplingProtocol(), "not measured yet"))
+    return _job_key(failed_result(job, SamplingProtocol(), "not measured yet"))
 
 
 class _Kept:
@@ -448,7 +459,7 @@ class _Kept:
             _job_key(result): None if result.ticks is None else read_ticks(path, document, result)
             for result in finished
         }  # fmt: skip
-        #: The n of the run; cases that did not fit a budget are smaller.
+        #: The n of the run.
         self.n = max((r.n for r in finished if r.primitive != YARDSTICK or len(finished) == 1), default=None)
         #: Start times of the runs that the new run continues.
         self.resumed = (*then.resumed, then.time)
@@ -461,21 +472,10 @@ class _Kept:
             return None
         return replace(self.results[key], position=job.position), self.ticks[key]
 
-    def need_all_in(self, jobs: Sequence[Job], *, any_n: bool) -> None:
-        """Raise ArgumentError if a finished case is in no job: it would be lost with the partial file.
-
-        Parameters
-        ----------
-        jobs : sequence of Job
-        any_n : bool
-            Whether a run measures its cases at another n if they do not fit its budget.
-        """
-
-        def visit(of: tuple[CaseKey, int, int]) -> tuple[CaseKey, int, int]:
-            return (of[0]._replace(n=0), *of[1:]) if any_n else of
-
-        asked = {visit(_job_key_of(job)) for job in jobs}
-        lost = [result.name_with_n for key, result in self.results.items() if visit(key) not in asked]
+    def need_all_in(self, jobs: Sequence[Job]) -> None:
+        """Raise ArgumentError if a finished case is in no job: it would be lost with the partial file."""
+        asked = set(map(_job_key_of, jobs))
+        lost = [result.name_with_n for key, result in self.results.items() if key not in asked]
         if lost:
             again = f": gridwise {shlex.join(self._command)}" if self._command else ""
             raise ArgumentError(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import random
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from itertools import groupby
 from pathlib import Path
@@ -192,7 +193,7 @@ def need_datatypes(sweeps: Iterable[Sweep]) -> None:
                 )
 
 
-def narrowed(sweeps: Iterable[Sweep], axes: Mapping[str, Axis], primitives: Sequence[str]) -> tuple[Sweep, ...]:
+def narrow(sweeps: Iterable[Sweep], axes: Mapping[str, Axis], primitives: Sequence[str]) -> tuple[Sweep, ...]:
     """Return sweeps with some axes replaced, restricted to some primitives (all if none is named)."""
     found: list[Sweep] = []
     for sweep in sweeps:
@@ -308,54 +309,58 @@ def load_suite(name: str) -> Suite:
     return _suite(path, content)
 
 
+@contextmanager
+def _blaming(place: str) -> Generator[None]:
+    """Let errors begin with a place."""
+    try:
+        yield
+    except ArgumentError as error:
+        raise ArgumentError(f"{place}: {error}") from error
+
+
+def _need(condition: bool, problem: str) -> None:
+    if not condition:
+        raise ArgumentError(problem)
+
+
+def _table(value: object, name: str, known: Collection[str], problem: str = "") -> dict[str, Any]:
+    """Return a table of known keys."""
+    _need(isinstance(value, dict), f"{name}: {problem}")
+    table = cast(dict[str, Any], value)
+    for key in table:
+        _need(key in known, f"{name}.{key}: unknown; there are {', '.join(known)}".lstrip("."))
+    return table
+
+
 def _suite(path: Path, content: Mapping[str, Any]) -> Suite:
-    def need(condition: bool, where: str, problem: str) -> None:
-        if not condition:
-            raise ArgumentError(f"suite {path.name}: {where}: {problem}")
-
-    for key in content:
-        known = ("description", "processes", "protocol", "sweep")
-        need(key in known, key, f"unknown; there are {', '.join(known)}")
-
-    def table_of(value: object, where: str, problem: str) -> dict[str, Any]:
-        need(isinstance(value, dict), where, problem)
-        return cast(dict[str, Any], value)
-
-    def texts_of(value: object, where: str) -> list[str]:
-        texts = isinstance(value, list) and all(isinstance(word, str) for word in cast(list[object], value))
-        need(texts, where, "must be a list of texts")
-        return cast(list[str], value)
-
-    protocol = table_of(content.get("protocol", {}), "protocol", "must be a table, [protocol]")
-    known = [f.name for f in fields(SamplingProtocol)]
-    for key, value in protocol.items():
-        need(key in known, f"protocol.{key}", f"unknown; there are {', '.join(known)}")
-        try:
-            SamplingProtocol(**{key: value})
-        except ArgumentError as error:
-            raise ArgumentError(f"suite {path.name}: protocol.{key}: {error}") from error
-    given = content.get("sweep")
-    tables = cast(list[object], given) if isinstance(given, list) else []
-    need(bool(tables), "sweep", "there must be at least one table, [[sweep]]")
-    sweeps: list[Sweep] = []
-    for i, value in enumerate(tables):
-        where = f"sweep[{i}]"
-        table = table_of(value, where, "must be a table, [[sweep]]")
-        for key in table:
-            need(key in ("primitives", "axes"), f"{where}.{key}", "unknown; there are primitives, axes")
-        primitives = texts_of(table.get("primitives", list(DEFAULT_PRIMITIVES)), f"{where}.primitives")
-        axes = texts_of(table.get("axes", []), f"{where}.axes")
-        for name in primitives:
-            is_known = name in WORKLOADS or primitives == [_OTHERS]
-            need(is_known, f"{where}.primitives", f"{name!r} is not one of {', '.join(WORKLOADS)}")
-        try:
-            sweeps.append(Sweep(tuple(primitives), collect_axes(axes, {}, DEFAULT_AXES)))
-        except ArgumentError as error:
-            raise ArgumentError(f"suite {path.name}: {where}.axes: {error}") from error
+    with _blaming(f"suite {path.name}"):
+        _table(content, "", ("description", "processes", "protocol", "sweep"))
+        known = [f.name for f in fields(SamplingProtocol)]
+        protocol = _table(content.get("protocol", {}), "protocol", known, "must be a table, [protocol]")
+        for key, value in protocol.items():
+            with _blaming(f"protocol.{key}"):
+                SamplingProtocol(**{key: value})
+        given = content.get("sweep")
+        tables = cast(list[object], given) if isinstance(given, list) else []
+        _need(bool(tables), "sweep: there must be at least one table, [[sweep]]")
+        sweeps = [_sweep(table, f"sweep[{i}]") for i, table in enumerate(tables)]
+        processes = content.get("processes")
+        is_count = isinstance(processes, int) and not isinstance(processes, bool) and processes >= 1
+        _need(processes is None or is_count, f"processes: {processes!r} is not a count of at least 1")
     named = {YARDSTICK, *(name for sweep in sweeps for name in sweep.primitives)}  # the copy kernel always runs
     others = tuple(name for name in REGISTRY if name not in named)
     sweeps = [replace(sweep, primitives=others) if sweep.primitives == (_OTHERS,) else sweep for sweep in sweeps]
-    processes = content.get("processes")
-    is_count = isinstance(processes, int) and not isinstance(processes, bool) and processes >= 1
-    need(processes is None or is_count, "processes", f"{processes!r} is not a count of at least 1")
     return Suite(path.stem, tuple(sweeps), str(content.get("description", "")), protocol, processes)
+
+
+def _sweep(value: object, where: str) -> Sweep:
+    table = _table(value, where, ("primitives", "axes"), "must be a table, [[sweep]]")
+    texts = {"primitives": list(DEFAULT_PRIMITIVES), "axes": []} | table
+    for key, listed in texts.items():
+        are_texts = isinstance(listed, list) and all(isinstance(word, str) for word in cast(list[object], listed))
+        _need(are_texts, f"{where}.{key}: must be a list of texts")
+    for name in texts["primitives"]:
+        is_known = name in WORKLOADS or texts["primitives"] == [_OTHERS]
+        _need(is_known, f"{where}.primitives: {name!r} is not one of {', '.join(WORKLOADS)}")
+    with _blaming(f"{where}.axes"):
+        return Sweep(tuple(texts["primitives"]), collect_axes(texts["axes"], {}, DEFAULT_AXES))

@@ -11,7 +11,7 @@ from typing import Any
 
 import wgpu
 
-from ... import Capabilities
+from ... import BoundCall, Capabilities
 from ...errors import ArgumentError, DeviceMemoryError, GridwiseError
 from ...internals import (
     KERNELS,
@@ -27,6 +27,7 @@ from ..checks.check import differences
 from ..checks.oracle import Oracle
 from ..stats.verdict import Pair, Verdict, VerdictKind, judge_all
 from .contest import Contest, Turns
+from .rivals import Rounds, take_rounds
 
 #: Of a whole search.
 DEFAULT_BUDGET_S = 180.0
@@ -147,8 +148,8 @@ def tune(
         raise ArgumentError(f"kernels {sorted(unknown)} are unknown; known are {', '.join(KERNELS)}")
     if context_of(device).capabilities.facts is None:
         learn_facts(device, progress)
-    plain = replace(context_of(device).capabilities, tuning=None)
-    work = [(name, list(_ranges_of(name, plain, max_items))) for name in names]
+    search = _Search(device, replace(context_of(device).capabilities, tuning=None), seed)
+    work = [(name, list(search.ranges_of(name, max_items))) for name in names]
     left = sum(len(ranges) for _, ranges in work)
     found: list[Choice] = []
     for name, ranges in work:
@@ -161,7 +162,7 @@ def tune(
                 if seconds <= 0:
                     break
                 progress(f"{name}, {n:,} items")
-                choice = _choose(device, plain, name, (above, up_to, n), seconds, seed, good)
+                choice = _choose(search, name, (above, up_to, n), seconds, good)
                 if choice is None:
                     continue  # the device cannot run it
                 own.append(choice)
@@ -174,47 +175,72 @@ def tune(
     return tuple(found)
 
 
-def _ranges_of(kernel: str, plain: Capabilities, max_items: int | None) -> Iterator[tuple[int, int, int]]:
-    """Yield the ranges of a kernel that are measured, none of which spans two shapes of the model."""
-    most = min(_most_items(plain), _MOST_ON_CPU if plain.is_cpu else 1 << 62, max_items or 1 << 62)
-    if kernel == "matmul":
-        most = min(most, _MOST_OF_PRODUCT)
-    for above, up_to, n in _RANGES:
-        if n > most:
-            if above >= most:
-                continue
-            n = most
-        row_above, row_up_to, _ = shape_of(kernel, plain, n)
-        end = up_to if max_items is None else min(up_to, max(n, max_items))
-        yield max(above, row_above), min(end, row_up_to or end), n
+@dataclass(frozen=True)
+class _Search:
+    """What is the same for all kernels.
 
+    Attributes
+    ----------
+    device : wgpu.GPUDevice
+    plain : Capabilities
+        Without what was tuned.
+    seed : int
+        Of the data and the orders.
+    """
 
-def _most_items(plain: Capabilities) -> int:
-    """Return how many items of 8 bytes a binding holds."""
-    return max(1, plain.limits["max-storage-buffer-binding-size"] // 8)
+    device: wgpu.GPUDevice
+    plain: Capabilities
+    seed: int
+
+    def contest(self, kernel: str, fields: Mapping[str, int], n: int) -> Contest:
+        """Return a contest whose first shape is given."""
+        return Contest(kernel, self.device, self.plain, fields, n, self.seed)
+
+    def most_items(self) -> int:
+        """Return how many items of 8 bytes a binding holds."""
+        return max(1, self.plain.limits["max-storage-buffer-binding-size"] // 8)
+
+    def ranges_of(self, kernel: str, max_items: int | None) -> Iterator[tuple[int, int, int]]:
+        """Yield the ranges of a kernel that are measured, none of which spans two shapes of the model."""
+        bounds = (self.most_items(), max_items, _MOST_ON_CPU if self.plain.is_cpu else None)
+        most = min(filter(None, (*bounds, _MOST_OF_PRODUCT if kernel == "matmul" else None)))
+        for above, up_to, n in _RANGES:
+            if n > most:
+                if above >= most:
+                    continue
+                n = most
+            row_above, row_up_to, _ = shape_of(kernel, self.plain, n)
+            end = up_to if max_items is None else min(up_to, max(n, max_items))
+            yield max(above, row_above), min(end, row_up_to or end), n
+
+    def towards_ends(self, above: int, up_to: int, n: int) -> list[int]:
+        """Return the lengths of a range at half and twice the one that was measured."""
+        return [other for other in (n // 2, min(2 * n, up_to)) if above < other <= self.most_items() and other != n]
+
+    def others(self, kernel: str, n: int, good: Sequence[Mapping[str, int]]) -> Iterator[Mapping[str, int]]:
+        """Yield shapes besides the model's: good ones, what is in use, the model's without facts, the nearest."""
+        default = shape_of(kernel, self.plain, n)[2]
+        in_use = (load_tuning(device_key(self.device)) or {}).get(kernel, ())
+        tried = [*good, *(fields for above, up_to, fields in in_use if above < n <= up_to)]
+        tried.append(shape_of(kernel, replace(self.plain, facts=None), n)[2])
+        yield from (fields for i, fields in enumerate(tried) if fields != default and fields not in tried[:i])
+        yield from islice(candidates(kernel, default), 4 * _MOST_CANDIDATES)
 
 
 def _choose(
-    device: wgpu.GPUDevice, plain: Capabilities, kernel: str, of: tuple[int, int, int], seconds: float, seed: int,
-    good: Sequence[Mapping[str, int]],
-) -> Choice | None:  # fmt: skip
+    search: _Search, kernel: str, of: tuple[int, int, int], seconds: float, good: Sequence[Mapping[str, int]]
+) -> Choice | None:
     """Measure a range; `good` are shapes that won before, which are tried first."""
     above, up_to, n = of
     begin = time.perf_counter()
-    default = shape_of(kernel, plain, n)[2]
-    # What is in use is tried first, and what the model would say without facts.
-    in_use = (load_tuning(device_key(device)) or {}).get(kernel, ())
-    tried = [*good, *(fields for low, high, fields in in_use if low < n <= high)]
-    tried.append(shape_of(kernel, replace(plain, facts=None), n)[2])
-    good = [fields for i, fields in enumerate(tried) if fields != default and fields not in tried[:i]]
     try:
-        contest = Contest(kernel, device, plain, default, n, seed)
+        contest = search.contest(kernel, shape_of(kernel, search.plain, n)[2], n)
     except (ArgumentError, DeviceMemoryError):
         return None
     made_s = time.perf_counter() - begin
     if n <= _MOST_OF_NUMPY:
         _check_first(contest)
-    left = iter([*good, *islice(candidates(kernel, default), 4 * _MOST_CANDIDATES)])
+    left = search.others(kernel, n, good)
     while len(contest.shapes) <= _MOST_CANDIDATES:
         room = begin + _MAKING * seconds - time.perf_counter()
         at_a_time = _AT_A_TIME if room > made_s else 1
@@ -222,25 +248,26 @@ def _choose(
         if room <= 0 or not some:
             break
         contest.add(some)
-    turns = Turns(device, seed)
-    taken, out = _rounds(turns, dict(contest.calls), begin + 0.9 * seconds)
-    verdicts = _verdicts(taken, [key for key in taken if key and key not in out])
+    turns = Turns(search.device, search.seed)
+    rounds = _take(turns, contest.calls, _MOST_ROUNDS, _WARM_S, factors=_LEFT_OUT, until=begin + 0.9 * seconds)
+    verdicts = _judge(rounds, [key for key in rounds.times if key and key not in rounds.left_out])
+    said = {0: "default"} | dict.fromkeys(rounds.left_out, "left out")
+    said |= {key: str(verdict.kind) for key, verdict in verdicts.items()}
     ratio, winner = 1.0, 0
-    refused: dict[int, str] = {}
     for key in sorted(verdicts, key=lambda key: verdicts[key].ratio):
         if verdicts[key].kind is not VerdictKind.FASTER:
             continue
         again = _again(turns, contest, key)
         first = list(contest.results(0).values())
         if differences(contest.primitives[0], contest.inputs, contest.results(key), first):
-            refused[key] = "wrong"
-        elif again.kind is not VerdictKind.FASTER or not _holds(device, plain, contest, key, of, seed):
-            refused[key] = "not again"
+            said[key] = "wrong"
+        elif again.kind is not VerdictKind.FASTER or not _holds(search, contest, key, of):
+            said[key] = "not again"
         else:
             ratio, winner = again.ratio, key
             break
-    trials = [_trial(contest.shapes[key], key, taken, verdicts, out, refused) for key in taken]
-    return Choice(kernel, above, up_to, n, contest.shapes[winner], ratio, tuple(trials))
+    trials = tuple(_trial(contest.shapes[key], key, rounds, said[key]) for key in rounds.times)
+    return Choice(kernel, above, up_to, n, contest.shapes[winner], ratio, trials)
 
 
 def _check_first(contest: Contest) -> None:
@@ -256,72 +283,39 @@ def _check_first(contest: Contest) -> None:
         )
 
 
-def _rounds(turns: Turns, calls: dict[int, Any], until: float) -> tuple[dict[int, list[tuple[float, ...]]], set[int]]:
-    """Take rounds of all shapes until the time is up; return their times, and which were left out as clearly slower."""
-    turns.warm_up(calls, _WARM_S)
-    taken: dict[int, list[tuple[float, ...]]] = {key: [] for key in calls}
-    out: set[int] = set()
-    for number in range(_MOST_ROUNDS):
-        if number and time.perf_counter() > until:
-            break
-        for key, times in turns.round(calls).items():
-            taken[key].append(times)
-        factor = _LEFT_OUT[min(number, len(_LEFT_OUT) - 1)]
-        for key in [key for key in calls if key]:
-            if min(median(one) / median(two) for one, two in zip(taken[key], taken[0], strict=True)) > factor:
-                out.add(key)
-                del calls[key]
-        if len(calls) == 1:
-            break
-    return taken, out
+def _take(turns: Turns, calls: Mapping[int, BoundCall[Any]], most: int, warm_s: float, **how: Any) -> Rounds[int]:
+    """Take rounds of shapes, the first of which is the model's; other arguments are as of `take_rounds`."""
+    turns.warm_up(calls, warm_s)
+    return take_rounds(
+        lambda keys, number: turns.round({key: calls[key] for key in keys}), list(calls), most, first=0, **how
+    )
 
 
-def _verdicts(taken: Mapping[int, Sequence[Sequence[float]]], keys: Sequence[int]) -> dict[int, Verdict]:
-    pairs = [Pair(taken[0], taken[key], in_turns=True) for key in keys]
+def _judge(rounds: Rounds[int], keys: Sequence[int]) -> dict[int, Verdict]:
+    pairs = [Pair(rounds.times[0], rounds.times[key], in_turns=True) for key in keys]
     return dict(zip(keys, judge_all(pairs, threshold=_THRESHOLD), strict=True))
 
 
 def _again(turns: Turns, contest: Contest, key: int, rounds: int = 9) -> Verdict:
     """Judge a shape against the model's in new rounds: the best of many was chosen for its luck, too."""
-    calls = {0: contest.calls[0], key: contest.calls[key]}
-    turns.warm_up(calls, _WARM_S / 2)
-    taken: dict[int, list[tuple[float, ...]]] = {0: [], key: []}
-    for _ in range(rounds):
-        for one, times in turns.round(calls).items():
-            taken[one].append(times)
-    return _verdicts(taken, [key])[key]
+    found = _take(turns, {0: contest.calls[0], key: contest.calls[key]}, rounds, _WARM_S / 2)
+    return _judge(found, [key])[key]
 
 
-def _holds(
-    device: wgpu.GPUDevice, plain: Capabilities, contest: Contest, key: int, of: tuple[int, int, int], seed: int
-) -> bool:
+def _holds(search: _Search, contest: Contest, key: int, of: tuple[int, int, int]) -> bool:
     """Return whether a winner loses nothing towards the ends of its range."""
-    for n in _towards_ends(*of, plain):
-        other = Contest(contest.kernel, device, plain, contest.shapes[0], n, seed)
+    for n in search.towards_ends(*of):
+        other = search.contest(contest.kernel, contest.shapes[0], n)
         added = other.add([contest.shapes[key]])
-        if added and _again(Turns(device, seed), other, added[0]).ratio > 1 + _MOST_LOSS:
+        if added and _again(Turns(search.device, search.seed), other, added[0]).ratio > 1 + _MOST_LOSS:
             return False
     return True
 
 
-def _towards_ends(above: int, up_to: int, n: int, plain: Capabilities) -> list[int]:
-    """Return the lengths of a range at half and twice the one that was measured."""
-    return [other for other in (n // 2, min(2 * n, up_to)) if above < other <= _most_items(plain) and other != n]
-
-
-def _trial(
-    shape: Mapping[str, int],
-    key: int,
-    taken: Mapping[int, Sequence[Sequence[float]]],
-    verdicts: Mapping[int, Verdict],
-    out: set[int],
-    refused: Mapping[int, str],
-) -> Trial:
-    ratio = median(median(one) / median(two) for one, two in zip(taken[key], taken[0], strict=False)) if key else None
-    said = "default" if not key else "left out" if key in out else str(verdicts[key].kind)
-    verdict = refused.get(key, said)
-    time_ns = None if verdict == "wrong" else median(map(median, taken[key]))
-    return Trial(dict(shape), time_ns, None if verdict == "wrong" else ratio, verdict)
+def _trial(shape: Mapping[str, int], key: int, rounds: Rounds[int], verdict: str) -> Trial:
+    if verdict == "wrong":
+        return Trial(dict(shape), None, None, verdict)
+    return Trial(dict(shape), median(map(median, rounds.times[key])), rounds.ratio(key, 0) if key else None, verdict)
 
 
 def _keep(device: wgpu.GPUDevice, choices: Sequence[Choice]) -> None:
@@ -372,7 +366,7 @@ def check_tuning(
     Parameters are those of `tune`; what the time does not reach is left out.
     """
     until = time.perf_counter() + budget_s
-    plain = replace(context_of(device).capabilities, tuning=None)
+    search = _Search(device, replace(context_of(device).capabilities, tuning=None), seed)
     used = load_tuning(device_key(device)) or {}
     wanted = None if kernels is None else set(kernels)
     ranges = [(k, *one) for k, own in used.items() if wanted is None or k in wanted for one in own]
@@ -381,11 +375,11 @@ def check_tuning(
         if time.perf_counter() > until:
             break
         measured = next((n for _, _, n in _RANGES if above < n <= up_to), up_to)
-        for n in [measured, *_towards_ends(above, up_to, measured, plain)]:
+        for n in [measured, *search.towards_ends(above, up_to, measured)]:
             progress(f"{kernel}, {n:,} items")
-            default = shape_of(kernel, plain, n)[2]
+            default = shape_of(kernel, search.plain, n)[2]
             try:
-                contest = Contest(kernel, device, plain, default, n, seed)
+                contest = search.contest(kernel, default, n)
                 added = contest.add([fields])
             except GridwiseError:
                 continue

@@ -26,6 +26,7 @@ from ..cases.own_files import load_benchmarks
 from ..results.entries import result_of
 from ..results.model import BaselineCase, Result
 from ..sampling.measure import measure_case
+from ..sampling.measurement import Measurement
 from ..sampling.protocol import SamplingProtocol
 from .line_process import LineProcess, ProcessEnded
 from .suite import Job
@@ -45,6 +46,13 @@ def measure_job(device: wgpu.GPUDevice, job: Job, protocol: SamplingProtocol) ->
         checked=job.checks and (measured.checked or not measured.correct),
         baseline=None if baseline is None else BaselineCase(primitive=baseline.primitive, case=baseline.axes),
     )
+
+
+def failed_result(job: Job, protocol: SamplingProtocol, error: str) -> Result:
+    """Return the result of a job that was not measured."""
+    case = job.case
+    nothing = Measurement(case.primitive, job.mode, case.n, case.axes, protocol=protocol.to_dict(), error=error)
+    return result_of(nothing, position=job.position, round_number=job.round, process=job.process)
 
 
 class WorkerError(Exception):

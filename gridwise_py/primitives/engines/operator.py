@@ -18,7 +18,7 @@ from ...planning.windows import Window, windows_of
 from ...runtime.operator_check import check_operator
 from ...tuning.options import ReduceTuning, ScanTuning
 from ...tuning.rows import Shape, Shapes
-from ...tuning.shapes import fixed_shapes, shapes_for, suited
+from ...tuning.shapes import fixed_shapes, shapes_for, suit
 from ...types.capabilities import FEATURES_OF_FLOAT64, Capabilities, SubgroupMode, SubgroupsLike
 from ...types.datatype import ITEM_DATATYPES, Datatype, as_datatype
 from ...types.expression import Operators
@@ -230,7 +230,7 @@ class OperatorPrimitive(Primitive):
             shapes = fixed_shapes(kernel, self.capabilities, self._fixed_order, tuning)
         else:
             chosen = shapes_for(kernel, self.capabilities, self.mode, tuning)
-            shapes = suited(chosen, kernel, self.datatype.itemsize_bytes, self._words_held)
+            shapes = suit(chosen, kernel, self.datatype.itemsize_bytes, self._words_held)
         # Rows are whole.
         quads = self._quads
         rows = tuple((up_to, replace(s, vecs=-(-s.vecs // quads) * quads)) for up_to, s in shapes.rows)

@@ -15,8 +15,7 @@ from ...planning.plan import Fill
 from ...planning.source import Source
 from ...planning.windows import binding_limit
 from ...tuning.rows import Shapes
-from ...tuning.segmented_sort_shapes import SegmentedSortShape
-from ...tuning.sort_shapes import SortShape
+from ...tuning.sort_shapes import SegmentedSortShape, SortShape
 from ...types.capabilities import Capabilities, SubgroupMode, SubgroupsLike
 from ...types.datatype import DATATYPES, Datatype
 from ...types.operators import Add, operator_context
