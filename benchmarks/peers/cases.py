@@ -43,7 +43,7 @@ from data import Data
 
 import gridwise_py as gw
 from gridwise_py.bench.cases.distributions import UNIFORM
-from gridwise_py.bench.cases.scattered_ranges import ScatteredRanges
+from gridwise_py.bench.cases.own_primitives import ScatteredRanges
 from gridwise_py.bench.checks.check import differences
 from gridwise_py.bench.checks.oracle import Oracle
 from gridwise_py.cli.options import AxisList

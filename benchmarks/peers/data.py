@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 import gridwise_py as gw
+from gridwise_py.bench.cases.data import RANGE_DATA
 from gridwise_py.bench.cases.distributions import DISTRIBUTIONS, random_items
-from gridwise_py.bench.cases.scattered_ranges import RANGE_DATA
 
 PART_ITEMS = 1 << 22
 Fill = Callable[[np.random.Generator, int], np.ndarray]

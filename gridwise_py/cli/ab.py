@@ -228,7 +228,7 @@ def _jobs(words: Sequence[str], options: dict[str, Any], *, is_cpu: bool) -> lis
         DEFAULT_PRIMITIVES,
         Sweep,
         load_suite,
-        narrowed,
+        narrow,
         need_datatypes,
         plan_jobs,
         suite_names,
@@ -247,7 +247,7 @@ def _jobs(words: Sequence[str], options: dict[str, Any], *, is_cpu: bool) -> lis
     short = {name: options[name] for name in ("n", "datatype", "op", "mode")}
     if suites:
         whole = tuple(sweep for name in suites for sweep in load_suite(name).sweeps)
-        sweeps = narrowed(whole, collect_axes(options["axes"], short, {}), primitives)
+        sweeps = narrow(whole, collect_axes(options["axes"], short, {}), primitives)
     else:
         defaults = {**DEFAULT_AXES, **_DEFAULT_AXES, **({"n": _CPU_N} if is_cpu else {})}
         sweeps = (Sweep(tuple(primitives) or DEFAULT_PRIMITIVES, collect_axes(options["axes"], short, defaults)),)
