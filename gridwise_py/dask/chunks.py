@@ -60,31 +60,40 @@ def uploaded(device: wgpu.GPUDevice, chunk: Chunk) -> Array:
 # ---- reductions and scans
 
 
-def _between(op: BinOp, dtype: np.dtype) -> np.dtype:
-    """Return the dtype of what chunks contribute: sums of f16 pass 65,504 on the way to a result that does not."""
-    return np.dtype(np.float32) if dtype == np.float16 and op in (Add, Multiply) else dtype
+class Combination(NamedTuple):
+    """How items are combined, and in which dtype the result is."""
+
+    op: BinOp
+    dtype: np.dtype
+    deterministic: bool = False
+    compensated: bool = False
+
+    @property
+    def wide(self) -> np.dtype:
+        """The dtype of what chunks contribute: sums of f16 pass 65,504 on the way to a result that does not."""
+        is_wide = self.dtype == np.float16 and self.op in (Add, Multiply)
+        return np.dtype(np.float32) if is_wide else self.dtype
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Options of `reduce` and `scan`."""
+        return {"dtype": self.wide, "deterministic": self.deterministic, "compensated": self.compensated}
 
 
-def reduced(
-    device: wgpu.GPUDevice, chunk: Chunk, *, op: BinOp, dtype: np.dtype, deterministic: bool, compensated: bool
-) -> np.ndarray:
+def reduced(device: wgpu.GPUDevice, chunk: Chunk, *, how: Combination) -> np.ndarray:
     """Return what the items of a chunk combine to."""
-    dtype = _between(op, dtype)
     if chunk.size == 0:
-        return np.empty(0, dtype)
-    options: dict[str, Any] = {"deterministic": deterministic, "compensated": compensated}
-    total = cast(Any, reduce(chunk, op, dtype=dtype, device=device, **options))
-    return host(total).reshape(1) if isinstance(total, Array) else np.array([total], dtype)
+        return np.empty(0, how.wide)
+    total = cast(Any, reduce(chunk, how.op, device=device, **how.options))
+    return host(total).reshape(1) if isinstance(total, Array) else np.array([total], how.wide)
 
 
-def reduced_parts(device: wgpu.GPUDevice, parts: Sequence[np.ndarray], **options: Any) -> np.ndarray:
+def reduced_parts(device: wgpu.GPUDevice, parts: Sequence[np.ndarray], *, how: Combination) -> np.ndarray:
     """Return what the results of several chunks, in their order, combine to."""
-    return reduced(device, np.concatenate(parts), **options)
+    return reduced(device, np.concatenate(parts), how=how)
 
 
-def result(
-    device: wgpu.GPUDevice, parts: Sequence[np.ndarray], *, op: BinOp, dtype: np.dtype, **options: Any
-) -> np.generic:
+def result(device: wgpu.GPUDevice, parts: Sequence[np.ndarray], *, how: Combination) -> np.generic:
     """Return the result of a reduction: of no items the operator's identity.
 
     Raises
@@ -94,8 +103,8 @@ def result(
     """
     items = np.concatenate(parts)
     if items.size == 0:
-        return cast(np.generic, reduce(items.astype(dtype), op, dtype=dtype, device=device))
-    return _narrowed(reduced(device, items, op=op, dtype=dtype, **options), dtype)[0]
+        return cast(np.generic, reduce(items.astype(how.dtype), how.op, dtype=how.dtype, device=device))
+    return _narrowed(reduced(device, items, how=how), how.dtype)[0]
 
 
 def _narrowed(items: np.ndarray, dtype: np.dtype) -> np.ndarray:
@@ -103,21 +112,11 @@ def _narrowed(items: np.ndarray, dtype: np.dtype) -> np.ndarray:
         return items.astype(dtype, copy=False)
 
 
-def carries(
-    device: wgpu.GPUDevice,
-    totals: Sequence[np.ndarray],
-    *,
-    op: BinOp,
-    dtype: np.dtype,
-    deterministic: bool,
-    compensated: bool,
-) -> list[np.ndarray]:
+def carries(device: wgpu.GPUDevice, totals: Sequence[np.ndarray], *, how: Combination) -> list[np.ndarray]:
     """Return what comes before each chunk, from the totals of all chunks but the last; nothing before the first."""
-    dtype = _between(op, dtype)
     counts = np.cumsum([0, *(total.size for total in totals)])
-    items = np.concatenate([np.empty(0, dtype), *totals])
-    options: dict[str, Any] = {"deterministic": deterministic, "compensated": compensated}
-    before: np.ndarray = scan(items, op, dtype=dtype, device=device, **options) if items.size else items
+    items = np.concatenate([np.empty(0, how.wide), *totals])
+    before: np.ndarray = scan(items, how.op, device=device, **how.options) if items.size else items
     return [before[max(count - 1, 0) : count] for count in counts]
 
 
@@ -127,23 +126,19 @@ def scanned(
     before: Sequence[np.ndarray],
     index: int,
     *,
-    op: BinOp,
-    dtype: np.dtype,
+    how: Combination,
     kind: Literal["inclusive", "exclusive"],
     keep: bool,
-    deterministic: bool,
-    compensated: bool,
 ) -> Chunk:
     """Return the scan of a chunk that begins with what comes before it."""
-    options: dict[str, Any] = {"deterministic": deterministic, "compensated": compensated}
-    wide = _between(op, dtype)
-    carry = before[index] if before else np.empty(0, wide)
+    options = how.options
+    carry = before[index] if before else np.empty(0, how.wide)
     if carry.size:
         options["initial"] = carry
-    output: Any = scan(uploaded(device, chunk) if keep else chunk, op, kind, dtype=wide, device=device, **options)
+    output: Any = scan(uploaded(device, chunk) if keep else chunk, how.op, kind, device=device, **options)
     if keep:
-        return output if wide == dtype else output.astype(dtype)
-    return _narrowed(host(output), dtype)
+        return output if how.wide == how.dtype else output.astype(how.dtype)
+    return _narrowed(host(output), how.dtype)
 
 
 # ---- histograms and groups

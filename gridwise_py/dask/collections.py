@@ -195,11 +195,11 @@ def _reduce(
     width = TREE_WIDTH if split_every is None else integer("split_every", split_every, 2)
     _check_chunks(call, x)
     of: np.dtype = x.dtype if dtype is None else dtype
-    options = {"op": as_binop(op), "dtype": of, "deterministic": deterministic, "compensated": compensated}
-    graph = Graph("reduce", [x], sorted(options.items(), key=str), width)
-    parts = graph.each("part", partial(chunks.reduced, **options), blocks(x), on_gpu=True)
-    last = graph.tree("combine", partial(chunks.reduced_parts, **options), parts, width=width, on_gpu=True)
-    graph.add_on_gpu("", partial(chunks.result, **options), last)
+    how = chunks.Combination(as_binop(op), of, deterministic, compensated)
+    graph = Graph("reduce", [x], how, width)
+    parts = graph.each("part", partial(chunks.reduced, how=how), blocks(x), on_gpu=True)
+    last = graph.tree("combine", partial(chunks.reduced_parts, how=how), parts, width=width, on_gpu=True)
+    graph.add_on_gpu("", partial(chunks.result, how=how), last)
     found: Any = graph.scalar(of)
     return found.reshape(1) if keepdims else found
 
@@ -275,12 +275,12 @@ def _scan(
         raise ArgumentError(f"{call}: kind={kind!r} is unknown; known are inclusive and exclusive")
     of: np.dtype = x.dtype if dtype is None else dtype
     _check_chunks(call, x, itemsize_bytes=of.itemsize if keep else None)
-    options = {"op": as_binop(op), "dtype": of, "deterministic": deterministic, "compensated": compensated}
-    graph = Graph("scan", [x], sorted(options.items(), key=str), kind, keep)
+    how = chunks.Combination(as_binop(op), of, deterministic, compensated)
+    graph = Graph("scan", [x], how, kind, keep)
     keys = blocks(x)
-    totals = graph.each("total", partial(chunks.reduced, **options), keys[:-1], on_gpu=True)
-    before = graph.add_on_gpu("carries", partial(chunks.carries, **options), totals)
-    scanned = partial(chunks.scanned, **options, kind=kind, keep=keep)
+    totals = graph.each("total", partial(chunks.reduced, how=how), keys[:-1], on_gpu=True)
+    before = graph.add_on_gpu("carries", partial(chunks.carries, how=how), totals)
+    scanned = partial(chunks.scanned, how=how, kind=kind, keep=keep)
     graph.each("", scanned, keys, [before] * len(keys), range(len(keys)), on_gpu=True)
     return graph.array(x.chunks[0], of)
 
@@ -571,9 +571,9 @@ def _found_range(graph: Graph, x: da.Array, keys: Sequence[Key], width: int) -> 
     """Add the search for the least and the greatest item."""
     ends: list[Key] = []
     for name, op in (("least", Min), ("greatest", Max)):
-        options = {"op": op, "dtype": x.dtype, "deterministic": False, "compensated": False}
-        found = graph.each(name, partial(chunks.reduced, **options), keys, on_gpu=True)
-        combine = partial(chunks.reduced_parts, **options)
+        how = chunks.Combination(op, x.dtype)
+        found = graph.each(name, partial(chunks.reduced, how=how), keys, on_gpu=True)
+        combine = partial(chunks.reduced_parts, how=how)
         found = graph.tree(f"{name}-of", combine, found, width=width, on_gpu=True)
         ends.append(graph.add_on_gpu(f"{name}-all", combine, found))
     return graph.add("limits", chunks.checked_range, *ends)

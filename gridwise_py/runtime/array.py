@@ -1159,14 +1159,7 @@ def asarray(
     >>> x.shape, x[1].to_numpy()
     ((2, 3), array([3., 4., 5.], dtype=float32))
     """
-    if device is not None and not isinstance(device, wgpu.GPUDevice):
-        try:
-            found = None if dtype is not None else as_datatype(device, ITEM_DATATYPES)
-        except DatatypeError:
-            found = None
-        if found is None:
-            check_device(device)  # raises
-        device, dtype = None, found
+    device, dtype = _device_or_dtype(device, dtype)
     if isinstance(data, Expression):
         return OPERATIONS["evaluate"](data, device, dtype, None if size is None else integer("size", size, 0))
     if isinstance(data, StructExpression):
@@ -1175,46 +1168,74 @@ def asarray(
             f"by one, or give it to gw.Reduce or gw.Scan"
         )
     wanted = None if dtype is None else as_datatype(dtype, ITEM_DATATYPES)
+    if isinstance(data, (wgpu.GPUBuffer, Array, PinnedArray)):
+        return _as_stored(data, device, wanted, label)
+    refuse_masked(data)
+    items, datatype = _as_items(data, device, wanted)
+    return _upload(items, datatype, device if device is not None else default_device(), label)
+
+
+def _device_or_dtype(device: Any, dtype: Any) -> tuple[wgpu.GPUDevice | None, Any]:
+    """Tell a device from a dtype in its place; raise ArgumentError for anything else."""
+    if device is None or isinstance(device, wgpu.GPUDevice):
+        return device, dtype
+    try:
+        found = None if dtype is not None else as_datatype(device, ITEM_DATATYPES)
+    except DatatypeError:
+        found = None
+    if found is None:
+        check_device(device)  # raises
+    return None, found
+
+
+def _as_stored(
+    data: wgpu.GPUBuffer | Array | PinnedArray, device: wgpu.GPUDevice | None, wanted: Datatype | None, label: str
+) -> Array:
+    """Return memory that a GPU can use already as an Array, of this datatype and on this device, where given."""
     if isinstance(data, wgpu.GPUBuffer):
         if wanted is None:
             raise DatatypeError("a GPUBuffer does not know its datatype; give dtype=, for example dtype='u32'")
         return Array(data, wanted, device=device)
-    if isinstance(data, Array):
-        if wanted is not None and wanted != data.datatype:
-            raise DatatypeError(f"{data!r} is not of {wanted}; convert it with x.astype('{wanted.name}')")
-        if device is not None and data.device is not device:
-            return asarray(data.to_numpy(), device, label=label)
-        return data
-    if isinstance(data, PinnedArray):
-        if wanted is not None and wanted != data.datatype:
-            raise DatatypeError(f"{data!r} is not of {wanted}; fill one of {wanted}")
-        if device is not None and data.device is not device:
-            raise BufferUsageError(f"{data!r} was made for another device; give device= to pinned_empty()")
-        made = new_array(context_of(data.device), data.size, data.datatype, label=label)
-        data.upload(made.lease.buffer, 0)
-        return made
-    refuse_masked(data)
+    is_array = isinstance(data, Array)
+    if wanted is not None and wanted != data.datatype:
+        remedy = f"convert it with x.astype('{wanted.name}')" if is_array else f"fill one of {wanted}"
+        raise DatatypeError(f"{data!r} is not of {wanted}; {remedy}")
+    is_elsewhere = device is not None and data.device is not device
+    if is_array:
+        return asarray(data.to_numpy(), device, label=label) if is_elsewhere else data
+    if is_elsewhere:
+        raise BufferUsageError(f"{data!r} was made for another device; give device= to pinned_empty()")
+    made = new_array(context_of(data.device), data.size, data.datatype, label=label)
+    data.upload(made.lease.buffer, 0)
+    return made
+
+
+def _as_items(data: Any, device: wgpu.GPUDevice | None, wanted: Datatype | None) -> tuple[np.ndarray, Datatype]:
+    """Return the items of arrays, sequences and numbers of the host, and their datatype."""
+    if wanted is not None and not hasattr(data, "__array__"):
+        return _from_numbers(data, wanted), wanted
+    items = host_array(data)
     if wanted is None and is_python(data):
-        items = without_complex128(data, host_array(data))
+        items = without_complex128(data, items)
         datatype = datatype_of(items)
-        device = device if device is not None else default_device()
-        if datatype.name == "f64" and not context_of(device).has_float64:
+        if datatype.name == "f64" and not context_of(device or default_device()).has_float64:
             datatype = STORAGE_DATATYPES["f32"]
             items = _from_numbers(data, datatype)
-    elif wanted is None or hasattr(data, "__array__"):
-        items = host_array(data)
-        datatype = datatype_of(items)
-        if wanted is not None and wanted != datatype:
-            raise DatatypeError(
-                f"data is of {items.dtype}, but dtype={wanted} was asked for; convert it first: "
-                f"{'data' if isinstance(data, np.ndarray) else 'numpy.asarray(data)'}.astype(numpy.{wanted.numpy_name})"
-            )
-    else:
-        items, datatype = _from_numbers(data, wanted), wanted
+        return items, datatype
+    datatype = datatype_of(items)
+    if wanted is not None and wanted != datatype:
+        raise DatatypeError(
+            f"data is of {items.dtype}, but dtype={wanted} was asked for; convert it first: "
+            f"{'data' if isinstance(data, np.ndarray) else 'numpy.asarray(data)'}.astype(numpy.{wanted.numpy_name})"
+        )
+    return items, datatype
+
+
+def _upload(items: np.ndarray, datatype: Datatype, device: wgpu.GPUDevice, label: str) -> Array:
+    """Return a new Array with these items."""
     shape = kept_shape(items.shape)
     if shape is not None:
         items = items.reshape(-1)  # copied where it has gaps, or another order
-    device = device if device is not None else default_device()
     context = context_of(device)
     check_queue_use(device, "asarray()")
     array = _written_at_creation(context, items, datatype, label, shape)
