@@ -13,11 +13,6 @@ import wgpu
 
 from ..errors import ArgumentError, DatatypeError, LengthError
 from ..primitives import MatMul, VectorAdd
-from ..primitives.function_arguments import (
-    REMEDIES,
-    Call,
-    argument_datatype,
-)  # fmt: skip
 from ..primitives.reduce_axis import one_axis
 from ..primitives.repeated_calls import one_shot
 from ..runtime.array import Array, asarray
@@ -26,6 +21,11 @@ from ..types.datatype import STORAGE_DATATYPES
 from ..types.expression import LEAF_DATATYPES, Expression
 from ..types.operators import Xor
 from ..types.options import integer
+from .arguments import (
+    REMEDIES,
+    Call,
+    argument_datatype,
+)  # fmt: skip
 from .arrays import add_broadcast, is_broadcast, take
 from .reductions import reduce
 from .signatures import AddCall, MatMulCall, typed_as

@@ -11,24 +11,8 @@ import numpy as np
 import wgpu
 
 from ..errors import ArgumentError, BoundsError, DatatypeError, LengthError
-from ..primitives.array_methods import fill, taken
 from ..primitives.broadcast_add import BroadcastAdd, broadcast_shapes
 from ..primitives.fill import Arange
-from ..primitives.function_arguments import (
-    Call,
-    argument_array,
-    check_gpu_out,
-    check_host_out,
-    check_not_chunked,
-    delivered,
-    device_of,
-    in_datatype,
-    index_array,
-    is_weak,
-    kept_primitive,
-    numpy_result,
-    stored_leaves,
-)
 from ..primitives.fusion import EXPRESSIONS, flat_of
 from ..primitives.reduce import Reduce
 from ..primitives.reduce_axis import one_axis
@@ -50,6 +34,22 @@ from ..types.datatype import (
 )
 from ..types.operators import Max, Min
 from ..types.options import one_of
+from .arguments import (
+    Call,
+    argument_array,
+    check_gpu_out,
+    check_host_out,
+    check_not_chunked,
+    delivered,
+    device_of,
+    in_datatype,
+    index_array,
+    is_weak,
+    kept_primitive,
+    numpy_result,
+    stored_leaves,
+)
+from .array_methods import fill, taken
 
 Shape: TypeAlias = int | Sequence[int]
 TakeMode: TypeAlias = Literal["raise", "wrap", "clip"]

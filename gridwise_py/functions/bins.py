@@ -11,18 +11,6 @@ import wgpu
 
 from ..errors import ArgumentError, BoundsError, DatatypeError
 from ..primitives.binned import even_edges, thresholds
-from ..primitives.function_arguments import (
-    Call,
-    HostItems,
-    argument_array,
-    check_one_dimension,
-    device_of,
-    index_array,
-    kept_primitive,
-    stored_leaves,
-    weak_items,
-    without_doubles,
-)
 from ..primitives.fusion import EXPRESSIONS, flat_of
 from ..primitives.histogram import EvenRange, Histogram, Histogram2D
 from ..primitives.reduce import Reduce
@@ -37,6 +25,18 @@ from ..types.expression import f32
 from ..types.expression_functions import StructExpression
 from ..types.operators import Add, BinOpLike
 from ..types.options import integer
+from .arguments import (
+    Call,
+    HostItems,
+    argument_array,
+    check_one_dimension,
+    device_of,
+    index_array,
+    kept_primitive,
+    stored_leaves,
+    weak_items,
+    without_doubles,
+)
 from .arrays import take, zeros
 
 _MOST_LENGTH = (1 << 31) - 1

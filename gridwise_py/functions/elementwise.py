@@ -14,15 +14,6 @@ import wgpu
 
 from ..call_errors import explained
 from ..errors import ArgumentError, DatatypeError, LengthError
-from ..primitives.function_arguments import (
-    Call,
-    argument_array,
-    argument_datatype,
-    delivered,
-    device_of,
-    is_weak,
-    numpy_result,
-)
 from ..primitives.fusion import flat_of
 from ..primitives.repeated_calls import one_shot
 from ..runtime.array import Array, asarray
@@ -34,6 +25,15 @@ from ..types.expression_functions import StructExpression
 from ..types.operations import NUMPY_TYPES
 from ..types.operators import BinOp, Max, Min
 from ..types.options import integer
+from .arguments import (
+    Call,
+    argument_array,
+    argument_datatype,
+    delivered,
+    device_of,
+    is_weak,
+    numpy_result,
+)
 from .reductions import reduce
 from .selections import nonzero
 from .summaries import narrowed

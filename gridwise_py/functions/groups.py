@@ -17,17 +17,6 @@ import wgpu
 from ..errors import ArgumentError, DatatypeError
 from ..extras import imported
 from ..primitives import GroupBy, count
-from ..primitives.function_arguments import (
-    HostItems,
-    argument_array,
-    argument_datatype,
-    check_not_chunked,
-    check_one_length,
-    device_of,
-    kept_primitive,
-    stored_leaves,
-    without_doubles,
-)
 from ..primitives.fusion import EXPRESSIONS, flat_of
 from ..primitives.group_spec import AGGREGATES, Count, group_spec, is_aggregate_name, parsed_aggregate, refuse_wide
 from ..primitives.repeated_calls import one_shot
@@ -39,6 +28,17 @@ from ..types.expression import LEAF_DATATYPES, Expression, as_node, index
 from ..types.expression_functions import StructExpression, where
 from ..types.operators import Add, BinOp, Max, Min, Multiply
 from ..types.options import integer
+from .arguments import (
+    HostItems,
+    argument_array,
+    argument_datatype,
+    check_not_chunked,
+    check_one_length,
+    device_of,
+    kept_primitive,
+    stored_leaves,
+    without_doubles,
+)
 from .bins import of_sums, sums_may_wrap, two_words
 from .labels import Labels, labels_of, numbered
 from .summaries import minmax

@@ -8,7 +8,13 @@ import numpy as np
 import wgpu
 
 from ..errors import ArgumentError, DatatypeError
-from ..primitives.function_arguments import (
+from ..primitives.reduce_axis import axes_of, one_axis
+from ..primitives.repeated_calls import one_shot
+from ..runtime.array import Array, asarray
+from ..types import expression_functions as expressions
+from ..types.datatype import ItemDatatypeLike
+from ..types.expression import LEAF_DATATYPES, Expression, f32
+from .arguments import (
     argument_array,
     argument_datatype,
     delivered,
@@ -16,12 +22,6 @@ from ..primitives.function_arguments import (
     numpy_result,
     without_doubles,
 )
-from ..primitives.reduce_axis import axes_of, one_axis
-from ..primitives.repeated_calls import one_shot
-from ..runtime.array import Array, asarray
-from ..types import expression_functions as expressions
-from ..types.datatype import ItemDatatypeLike
-from ..types.expression import LEAF_DATATYPES, Expression, f32
 from .reductions import mask_of, masked_items, max, min, prod, sum
 from .signatures import AxisLike, Where
 from .summaries import any, argmax, argmin, mean, narrowed, spread

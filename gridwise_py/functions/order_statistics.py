@@ -14,14 +14,6 @@ import numpy as np
 import wgpu
 
 from ..errors import ArgumentError, DatatypeError
-from ..primitives.function_arguments import (
-    Call,
-    argument_array,
-    argument_datatype,
-    check_not_counted,
-    delivered,
-    numpy_result,
-)
 from ..primitives.nth_element import MOST_PLACES
 from ..primitives.reduce_axis import axes_of
 from ..primitives.repeated_calls import one_shot
@@ -30,6 +22,14 @@ from ..types.datatype import STORAGE_DATATYPES
 from ..types.expression import LEAF_DATATYPES, f32
 from ..types.expression_functions import isnan, where
 from ..types.options import one_of
+from .arguments import (
+    Call,
+    argument_array,
+    argument_datatype,
+    check_not_counted,
+    delivered,
+    numpy_result,
+)
 from .arrays import take
 from .orders import transpose
 from .rankings import selected

@@ -14,18 +14,6 @@ import wgpu
 
 from ..errors import ArgumentError, AxisError, BoundsError, DatatypeError, LengthError, OverlapError
 from ..primitives import ArgSort, CopyRanges, Scatter, SegmentedSort, SortPairs, Transpose
-from ..primitives.array_methods import taken
-from ..primitives.function_arguments import (
-    Call,
-    HostItems,
-    argument_array,
-    argument_datatype,
-    device_of,
-    index_array,
-    kept_primitive,
-    numpy_result,
-    weak_items,
-)
 from ..primitives.fusion import EXPRESSIONS
 from ..primitives.reduce import Reduce
 from ..primitives.reduce_axis import one_axis
@@ -39,6 +27,18 @@ from ..types.datatype import DATATYPES, ITEM_DATATYPES, STORAGE_DATATYPES, Datat
 from ..types.expression import LEAF_DATATYPES, index
 from ..types.operators import Max, Min
 from ..types.options import MOST_U32, integer, one_of
+from .arguments import (
+    Call,
+    HostItems,
+    argument_array,
+    argument_datatype,
+    device_of,
+    index_array,
+    kept_primitive,
+    numpy_result,
+    weak_items,
+)
+from .array_methods import taken
 from .arrays import arange, full, zeros
 
 _U32 = {"u32": DATATYPES["u32"]}

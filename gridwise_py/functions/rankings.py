@@ -9,12 +9,6 @@ import numpy as np
 import wgpu
 
 from ..errors import ArgumentError, BoundsError, DatatypeError, LengthError
-from ..primitives.function_arguments import (
-    Call,
-    HostItems,
-    argument_array,
-    numpy_result,
-)
 from ..primitives.fusion import EXPRESSIONS
 from ..primitives.nth_element import MOST_PLACES, NthElement
 from ..primitives.reduce_axis import one_axis
@@ -24,6 +18,12 @@ from ..runtime.array import Array, asarray, empty
 from ..types.expression import Expression
 from ..types.options import integer
 from ..types.program import Flat
+from .arguments import (
+    Call,
+    HostItems,
+    argument_array,
+    numpy_result,
+)
 from .arrays import take
 from .orders import with_last, with_last_at
 from .sorts import along_one, argsort, at_least_1d, check_kind, sort

@@ -16,13 +16,6 @@ import wgpu
 from ..errors import ArgumentError, DatatypeError, LengthError
 from ..primitives import Reduce, ReduceAxis
 from ..primitives.engines.operator import check_conversion
-from ..primitives.function_arguments import (
-    Call,
-    argument_array,
-    delivered,
-    device_of,
-    numpy_result,
-)  # fmt: skip
 from ..primitives.fusion import EXPRESSIONS
 from ..primitives.reduce_axis import axes_of, is_together
 from ..primitives.repeated_calls import one_shot
@@ -41,6 +34,13 @@ from ..types.expression import Expression
 from ..types.operators import Add, BinOp, BinOpLike, Max, Min, Multiply, as_binop
 from ..types.program import Flat
 from ..warn import warn
+from .arguments import (
+    Call,
+    argument_array,
+    delivered,
+    device_of,
+    numpy_result,
+)  # fmt: skip
 from .signatures import AxisLike, ExtremeCall, ReduceCall, SumCall, typed_as
 from .windowed import one_result
 

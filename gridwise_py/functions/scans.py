@@ -12,11 +12,6 @@ import wgpu
 
 from ..errors import ArgumentError
 from ..primitives import Scan, ScanAxis
-from ..primitives.function_arguments import (
-    REMEDIES,
-    Call,
-    check_gpu_out,
-)  # fmt: skip
 from ..primitives.fusion import EXPRESSIONS
 from ..primitives.reduce_axis import one_axis
 from ..primitives.repeated_calls import one_shot
@@ -25,6 +20,11 @@ from ..runtime.array import Array, empty
 from ..runtime.chunked_array import ChunkedArray
 from ..types.datatype import Datatype, ItemDatatypeLike
 from ..types.operators import Add, BinOpLike, Multiply, as_binop
+from .arguments import (
+    REMEDIES,
+    Call,
+    check_gpu_out,
+)  # fmt: skip
 from .reductions import Results, first_value, take_combined
 from .signatures import CumProdCall, CumSumCall, CumulativeCall, ScanCall, typed_as
 from .windowed import one_result

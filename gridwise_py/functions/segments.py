@@ -15,12 +15,6 @@ import wgpu
 from ..errors import ArgumentError, DatatypeError, LengthError, LimitError
 from ..primitives import ReduceByKey, Repeat, ScanByKey, SegmentedReduce, SegmentedScan, SegmentedSort, SegmentedTopK
 from ..primitives.engines.segments import KEY_DATATYPES
-from ..primitives.function_arguments import (
-    REMEDIES,
-    Call,
-    HostItems,
-    index_array,
-)  # fmt: skip
 from ..primitives.fusion import EXPRESSIONS
 from ..primitives.reduce_axis import one_axis
 from ..primitives.repeated_calls import one_shot
@@ -32,6 +26,12 @@ from ..runtime.host_items import cast_items, extremes
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, VALUE_DATATYPES, Datatype
 from ..types.expression import Expression
 from ..types.operators import Add, BinOpLike
+from .arguments import (
+    REMEDIES,
+    Call,
+    HostItems,
+    index_array,
+)  # fmt: skip
 from .arrays import full, take
 from .rankings import TopItems
 

@@ -15,16 +15,6 @@ import wgpu
 
 from ..errors import ArgumentError, BoundsError, LengthError
 from ..primitives import Partition, RunLength, Select, Sort, SortPairs, Unique
-from ..primitives.function_arguments import (
-    Call,
-    HostItems,
-    argument_array,
-    check_one_dimension,
-    delivered,
-    device_of,
-    index_array,
-    stored_leaves,
-)
 from ..primitives.fusion import EXPRESSIONS, FUSED, flat_of
 from ..primitives.reduce_axis import one_axis
 from ..primitives.repeated_calls import one_shot
@@ -35,6 +25,16 @@ from ..runtime.chunked_array import ChunkedArray, Items
 from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES
 from ..types.expression import Expression
 from ..types.program import Flat
+from .arguments import (
+    Call,
+    HostItems,
+    argument_array,
+    check_one_dimension,
+    delivered,
+    device_of,
+    index_array,
+    stored_leaves,
+)
 from .arrays import arange, ones, take
 from .orders import put
 

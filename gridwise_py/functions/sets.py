@@ -15,12 +15,6 @@ import wgpu
 from ..errors import ArgumentError
 from ..primitives import Merge, RunLength, Sort, SortPairs, Unique
 from ..primitives.engines.merge_order import Less
-from ..primitives.function_arguments import (
-    Call,
-    HostItems,
-    argument_datatype,
-    weak_items,
-)
 from ..primitives.repeated_calls import one_shot
 from ..primitives.search import SEARCHED_DATATYPES, IsIn
 from ..runtime.array import Array, asarray, is_python
@@ -34,6 +28,12 @@ from ..types.datatype import (
     as_datatype,
 )
 from ..types.options import one_of
+from .arguments import (
+    Call,
+    HostItems,
+    argument_datatype,
+    weak_items,
+)
 from .arrays import arange, full
 from .selections import compress, unique
 from .sorts import sort

@@ -14,13 +14,13 @@ import wgpu
 from numpy.typing import NDArray
 
 from ..primitives.engines.merge_order import Less
-from ..primitives.function_arguments import HostItems
 from ..primitives.scan import ScanKind
 from ..runtime.array import Array
 from ..runtime.chunked_array import Items, ItemsT
 from ..types.datatype import ItemDatatypeLike
 from ..types.expression import Expression
 from ..types.operators import BinOpLike
+from .arguments import HostItems
 
 # Signatures are read in rows.
 # fmt: off

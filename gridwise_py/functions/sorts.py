@@ -14,12 +14,6 @@ import wgpu
 from ..errors import ArgumentError
 from ..primitives import ArgSort, MergeSort, Sort, SortPairs
 from ..primitives.engines.merge_order import Less
-from ..primitives.function_arguments import (
-    REMEDIES,
-    Call,
-    argument_array,
-    delivered,
-)  # fmt: skip
 from ..primitives.fusion import EXPRESSIONS
 from ..primitives.reduce_axis import one_axis
 from ..primitives.repeated_calls import one_shot
@@ -27,6 +21,12 @@ from ..runtime.array import Array, asarray
 from ..runtime.chunked_array import ChunkedArray
 from ..types.datatype import VALUE_DATATYPES
 from ..types.options import one_of
+from .arguments import (
+    REMEDIES,
+    Call,
+    argument_array,
+    delivered,
+)  # fmt: skip
 from .arrays import zeros
 from .orders import row_places, rows_sorted, with_last, with_last_at
 from .signatures import ArgSortCall, SortCall, SortKind, SortPairsCall, typed_as

@@ -16,15 +16,6 @@ import wgpu
 
 from ..errors import ArgumentError, DatatypeError, LengthError
 from ..primitives import FindIf, Map, Reduce, ReduceAxis
-from ..primitives.function_arguments import (
-    Call,
-    HostItems,
-    argument_array,
-    delivered,
-    device_of,
-    kept_primitive,
-    stored_leaves,
-)
 from ..primitives.fusion import EXPRESSIONS, flat_of
 from ..primitives.reduce_axis import axes_of, is_together
 from ..primitives.repeated_calls import one_shot
@@ -50,6 +41,15 @@ from ..types.operators import Add, And, BinOp, Max, Min, Or
 from ..types.options import integer
 from ..types.program import Flat
 from ..types.struct_operators import ArgMax, ArgMin, ArgMinMax, ArgRank, MinMax, Moments
+from .arguments import (
+    Call,
+    HostItems,
+    argument_array,
+    delivered,
+    device_of,
+    kept_primitive,
+    stored_leaves,
+)
 from .arrays import full_like, take
 from .reductions import mask_of, masked_items, reduce, sum
 from .selections import count_selected

@@ -12,9 +12,9 @@ import numpy as np
 
 from ..primitives import Scan
 from ..primitives.base import Primitive
-from ..primitives.function_arguments import Call
 from ..runtime.array import asarray
 from ..streaming import in_windows, takes_windows
+from .arguments import Call
 
 
 def one_result(call: Call, primitive: Primitive, out: np.ndarray | None = None, initial: Any = None) -> Any:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gridwise_py as gw
-from gridwise_py.primitives.function_arguments import kept_primitive
+from gridwise_py.functions.arguments import kept_primitive
 from helpers.strategies import assert_same, make_primitive, mode_for, operator, quick_first
 
 #: Kernels with small parts, so that small arrays have several of them.

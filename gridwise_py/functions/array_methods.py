@@ -1,4 +1,4 @@
-"""What methods of `Array` run: copies, casts, fills and gathers."""
+"""What methods of `Array` and `asarray` run: copies, casts, fills, gathers, and the storing of expressions."""
 
 from __future__ import annotations
 
@@ -8,17 +8,26 @@ from typing import Any
 import numpy as np
 import wgpu
 
-from ..errors import BoundsError, DatatypeError
+from ..errors import ArgumentError, BoundsError, DatatypeError
+from ..primitives.convert import Convert
+from ..primitives.fill import Fill
+from ..primitives.fusion import flat_of
+from ..primitives.map import Map
+from ..primitives.take import Take
 from ..runtime.array import OPERATIONS, Array, asarray, host_array, new_array
 from ..runtime.context import context_of
-from ..types.datatype import DATATYPES, ITEM_DATATYPES, Datatype, as_datatype, value_words
-from ..types.expression import gather, u32
+from ..types.datatype import (
+    DATATYPES,
+    ITEM_DATATYPES,
+    STORAGE_DATATYPES,
+    Datatype,
+    ItemDatatypeLike,
+    as_datatype,
+    value_words,
+)
+from ..types.expression import Expression, gather, u32
 from ..types.expression_functions import where
-from .convert import Convert
-from .fill import Fill
-from .function_arguments import check_not_counted, kept_primitive
-from .fused_calls import evaluated
-from .take import Take
+from .arguments import check_not_counted, device_of, kept_primitive, stored_leaves
 
 #: What expressions read and give as it is.
 _IN_EXPRESSIONS = frozenset({"u32", "i32", "f32"})
@@ -144,6 +153,40 @@ def _indices(call: str, indices: Any, length: int, mode: str | None, device: wgp
                 f"mode='clip' to gw.take where that is meant"
             )
     return asarray(items, device)
+
+
+def evaluated(
+    expression: Expression, device: wgpu.GPUDevice | None, dtype: ItemDatatypeLike | None, size: int | None
+) -> Array:
+    """Return an Array with the items of an expression, computed by one kernel.
+
+    Parameters
+    ----------
+    expression : Expression
+    device : wgpu.GPUDevice or None
+    dtype : optional
+        The datatype that the caller expects.
+    size : int or None
+        The number of items, where no leaf says it.
+    """
+    call = "gw.asarray()"
+    flat = flat_of(expression)
+    arrays = stored_leaves(call, flat)
+    gives = STORAGE_DATATYPES[flat.types[0]]
+    if dtype is not None and as_datatype(dtype, STORAGE_DATATYPES) != gives:
+        wanted = as_datatype(dtype, STORAGE_DATATYPES)
+        remedy = (
+            f"cast it, gw.{wanted}(…)" if wanted.name in DATATYPES
+            else f"store it, and convert that: gw.asarray(x).astype('{wanted}')"
+        )  # fmt: skip
+        raise ArgumentError(f"{call}: the expression is of {gives}, not of {wanted}; {remedy}")
+    if (size is None) == (not flat.program.aligned):
+        which = "its leaves say how many items it has; leave out size=" if size is not None else "give size="
+        raise ArgumentError(f"{call}: {which}" if size is not None else f"{call}: no leaf says how many items; {which}")
+    device = device_of(*arrays.values(), device=device)
+    primitive = kept_primitive(Map, device, flat.without_arrays())
+    output = None if size is None else new_array(context_of(device), size, gives)
+    return primitive.run_once(**arrays, output=output)["output"]
 
 
 def _copied(array: Array) -> Array:

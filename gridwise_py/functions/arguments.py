@@ -12,6 +12,9 @@ import numpy as np
 import wgpu
 
 from ..errors import ArgumentError, BufferUsageError, DatatypeError, LengthError, OverlapError
+from ..primitives.base import Primitive
+from ..primitives.engines.merge_order import MergeOrder
+from ..primitives.fusion import EXPRESSIONS, flat_of
 from ..runtime.array import (
     Array,
     asarray,
@@ -29,9 +32,6 @@ from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, as_dat
 from ..types.operators import TracedOp
 from ..types.options import MOST_U32, integer
 from ..types.program import Flat
-from .base import Primitive
-from .engines.merge_order import MergeOrder
-from .fusion import EXPRESSIONS, flat_of
 
 PrimitiveT = TypeVar("PrimitiveT", bound=Primitive)
 
