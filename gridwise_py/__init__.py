@@ -99,17 +99,6 @@ if _typing.TYPE_CHECKING:
         where,
     )
     from .functions.groups import Groups, group_by
-    from .functions.nan_functions import (
-        nanargmax,
-        nanargmin,
-        nanmax,
-        nanmean,
-        nanmin,
-        nanprod,
-        nanstd,
-        nansum,
-        nanvar,
-    )
     from .functions.order_statistics import (
         median,
         nanmedian,
@@ -121,7 +110,7 @@ if _typing.TYPE_CHECKING:
     )
     from .functions.orders import copy_ranges, flip, lexsort, put, roll, transpose
     from .functions.rankings import TopItems, argpartition, nth_element, partition, top_k
-    from .functions.reductions import max, min, prod, reduce, sum
+    from .functions.reductions import max, min, nanmax, nanmin, nanprod, nansum, prod, reduce, sum
     from .functions.scans import cumprod, cumsum, cumulative_prod, cumulative_sum, scan
     from .functions.segments import (
         ReducedByKey,
@@ -174,6 +163,11 @@ if _typing.TYPE_CHECKING:
         find_if,
         mean,
         minmax,
+        nanargmax,
+        nanargmin,
+        nanmean,
+        nanstd,
+        nanvar,
         std,
         var,
     )
@@ -248,11 +242,10 @@ _PLACES = {
         "abs absolute ceil clip cos exp floor isnan log maximum minimum popcount rint round sign sin sqrt tanh where"
     ),
     "functions.groups": "Groups group_by",
-    "functions.nan_functions": "nanargmax nanargmin nanmax nanmean nanmin nanprod nanstd nansum nanvar",
     "functions.order_statistics": "median nanmedian nanpercentile nanquantile percentile ptp quantile",
     "functions.orders": "copy_ranges flip lexsort put roll transpose",
     "functions.rankings": "TopItems argpartition nth_element partition top_k",
-    "functions.reductions": "max min prod reduce sum",
+    "functions.reductions": "max min nanmax nanmin nanprod nansum prod reduce sum",
     "functions.scans": "cumprod cumsum cumulative_prod cumulative_sum scan",
     "functions.segments": (
         "ReducedByKey SegmentedTopItems reduce_by_key repeat scan_by_key segment_ids segmented_reduce "
@@ -265,7 +258,8 @@ _PLACES = {
     "functions.sets": "MergedPairs intersect1d isin merge setdiff1d setxor1d union1d",
     "functions.sorts": "argsort sort sort_pairs",
     "functions.summaries": (
-        "ArgMinAndMax MinAndMax all any argmax argmin argminmax average count_nonzero find find_if mean minmax std var"
+        "ArgMinAndMax MinAndMax all any argmax argmin argminmax average count_nonzero find find_if mean minmax "
+        "nanargmax nanargmin nanmean nanstd nanvar std var"
     ),
     "planning.layout": "Layout Operand",
     "planning.plan": "Plan Work",

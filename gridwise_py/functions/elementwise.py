@@ -34,9 +34,8 @@ from .arguments import (
     is_weak,
     numpy_result,
 )
-from .reductions import reduce
+from .reductions import narrowed, reduce
 from .selections import nonzero
-from .summaries import narrowed
 
 _PARAMETERS = """
 
