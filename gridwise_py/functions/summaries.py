@@ -1080,7 +1080,8 @@ def _spreading(call: str, outputs: tuple[Any, Any], skips_nan: bool = False):
         least = 0.0  # what sums of squares are divided by where n - ddof is not positive
         if skips_nan:
             x, where = _numbers_of_floats(call, x, where, out, device)
-            if (x.type if isinstance(x, Expression) else x.dtype.kind).startswith("f"):
+            kind: str = x.type if isinstance(x, Expression) else cast(Any, x).dtype.kind
+            if kind.startswith("f"):
                 least = np.nan  # as numpy's, where it divides by 0
         for each in (ddof, 0 if correction is None else correction):
             if isinstance(each, bool) or not isinstance(each, (int, float, np.integer, np.floating)):
