@@ -5,25 +5,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 import wgpu
 
-from ..errors import ArgumentError, BufferUsageError, DatatypeError, LengthError, OverlapError
+from ..errors import ArgumentError, BoundsError, BufferUsageError, DatatypeError, LengthError, OverlapError
 from ..primitives.base import Primitive
 from ..primitives.engines.merge_order import MergeOrder
 from ..primitives.fusion import EXPRESSIONS, flat_of
-from ..runtime.array import (
-    Array,
-    asarray,
-    check_numpy_out,
-    default_float,
-    host_array,
-    is_python,
-    without_complex128,
-)  # fmt: skip
+from ..runtime.array import Array, asarray, check_numpy_out, default_float, host_array, is_python, without_complex128
 from ..runtime.chunked_array import ChunkedArray, Items
 from ..runtime.context import check_device, context_of
 from ..runtime.device import default_device
@@ -143,6 +135,13 @@ def check_not_chunked(call: str, name: str, value: Any) -> None:
     """Raise ArgumentError where an argument is a `ChunkedArray`, but must lie in one buffer."""
     if isinstance(value, ChunkedArray):
         raise ArgumentError(f"{call}: {name} is {value!r}, but must be one Array; work on its chunks one by one")
+
+
+def check_range(call: str, ends: Iterable[Any], length: int, remedy: str = "") -> None:
+    """Raise BoundsError where the smallest or the largest index is out of range."""
+    for index in map(int, ends):
+        if not -length <= index < length:
+            raise BoundsError(f"{call}: index {index} is out of bounds for a dimension of length {length}{remedy}")
 
 
 def check_not_counted(call: str, items: Any) -> None:

@@ -21,15 +21,10 @@ from ..types.datatype import STORAGE_DATATYPES
 from ..types.expression import LEAF_DATATYPES, Expression
 from ..types.operators import Xor
 from ..types.options import integer
-from .arguments import (
-    REMEDIES,
-    Call,
-    argument_datatype,
-)  # fmt: skip
+from .arguments import REMEDIES, Call, argument_datatype
 from .arrays import add_broadcast, is_broadcast, take
-from .reductions import reduce
+from .reductions import one_result, reduce
 from .signatures import AddCall, MatMulCall, typed_as
-from .windowed import one_result
 
 _MATRICES = {"a": ("m", "k"), "b": ("k", "n")}
 

@@ -27,7 +27,7 @@ from ..types.datatype import (
 )
 from ..types.expression import Expression, gather, u32
 from ..types.expression_functions import where
-from .arguments import check_not_counted, device_of, kept_primitive, stored_leaves
+from .arguments import check_not_counted, check_range, device_of, kept_primitive, stored_leaves
 
 #: What expressions read and give as it is.
 _IN_EXPRESSIONS = frozenset({"u32", "i32", "f32"})
@@ -145,13 +145,8 @@ def _indices(call: str, indices: Any, length: int, mode: str | None, device: wgp
         mask = "; give np.flatnonzero(mask)" if items.dtype.kind == "b" else ""
         raise DatatypeError(f"{call}: indices are of {items.dtype}, but must be integers{mask}")
     if mode in (None, "raise") and items.size:
-        least, most = items.min(), items.max()
-        if least < -length or most >= length:
-            wrong = least if least < -length else most
-            raise BoundsError(
-                f"{call}: index {wrong} is out of bounds for a dimension of length {length}; give mode='wrap' or "
-                f"mode='clip' to gw.take where that is meant"
-            )
+        remedy = "; give mode='wrap' or mode='clip' to gw.take where that is meant"
+        check_range(call, (items.min(), items.max()), length, remedy)
     return asarray(items, device)
 
 

@@ -22,7 +22,7 @@ from ..runtime.array import Array, asarray, checked_shape, default_float, empty,
 from ..runtime.chunked_array import ChunkedArray, Items
 from ..runtime.context import context_of
 from ..runtime.device import default_device
-from ..runtime.host_items import cast_items
+from ..runtime.host_items import cast_items, extremes
 from ..types.datatype import (
     COMPLEX,
     ITEM_DATATYPES,
@@ -40,6 +40,7 @@ from .arguments import (
     check_gpu_out,
     check_host_out,
     check_not_chunked,
+    check_range,
     delivered,
     device_of,
     in_datatype,
@@ -224,20 +225,13 @@ def _range_words(call: str, first: float, second: float, datatype: Datatype) -> 
     for number in (first, second):  # the two items that numpy puts down; those behind them may wrap
         value_words(number if dtype.kind == "f" else int(number), datatype, call)
     if dtype.kind != "f":
-        wide = np.dtype(np.uint64)
-        pair: list[list[int]] = [
-            np.array([value % (1 << 64)], wide).view(np.uint32).tolist()
-            for value in (int(first), int(second) - int(first))
-        ]
-    else:
-        # f16 is computed in f32, by numpy, too.
-        computed = np.dtype(np.float64) if datatype.name == "f64" else np.dtype(np.float32)
+        pair = np.array([each % (1 << 64) for each in (int(first), int(second) - int(first))], np.uint64)
+    else:  # f16 is computed in f32, by numpy, too
         with np.errstate(all="ignore"):
-            two = np.array([first, second], dtype).astype(computed)
-            delta = two[1] - two[0]
-        pair = [value.reshape(1).view(np.uint32).tolist() for value in (two[0], delta)]
-    (start_low, start_high), (step_low, step_high) = ((*words, 0)[:2] for words in pair)
-    return (start_low, start_high), (step_low, step_high)
+            pair = np.array([first, second], dtype).astype(np.float64 if datatype.name == "f64" else np.float32)
+            pair[1] -= pair[0]
+    start, step = ((*words, 0)[:2] for words in pair.view(np.uint32).reshape(2, -1).tolist())
+    return (start[0], start[1]), (step[0], step[1])
 
 
 def _python_number(call: str, value: Any) -> int | float:
@@ -336,9 +330,9 @@ def take(
         indices = indices.astype(np.uint32)
     axis = None if axis is None else one_axis(call, axis, items.ndim)
     source = asarray(items, device)
-    if mode == "raise" and isinstance(indices, Array):
+    if mode == "raise" and isinstance(indices, Array) and indices.dtype.kind in "iu":  # others are refused below
         indices = indices if indices.count is None else indices.trim()  # what checks them waits anyway
-        indices = _checked_indices(call, source, indices, axis) if indices.size else indices
+        check_indices(call, indices, source.size if axis is None else source.shape[axis])
     shape = indices.shape if axis is None else (*source.shape[:axis], *indices.shape, *source.shape[axis + 1 :])
     direct = _written_directly(call, out, shape, source.datatype, device if on_gpu else None, "back")
     result = taken(call, source, indices, axis, mode, direct)
@@ -363,19 +357,16 @@ def _written_directly(
     return out if out.datatype == datatype else None
 
 
-def _checked_indices(call: str, source: Array, indices: Array, axis: int | None) -> Array:
-    """Return indices on the GPU if they are in range; reads the smallest and the largest back."""
-    if indices.dtype.kind not in "iu":
-        return indices  # refused by others
-    length = source.size if axis is None else source.shape[axis]
-    ends = [
-        kept_primitive(Reduce, indices.device, indices.datatype.name, op).run_once(input=indices)["output"].item()
-        for op in (Min, Max)
-    ]
-    for index in ends:
-        if not -length <= index < length:
-            raise BoundsError(f"{call}: index {index} is out of bounds for a dimension of length {length}")
-    return indices
+def check_indices(call: str, indices: Any, length: int, remedy: str = "") -> None:
+    """Raise BoundsError where an index is out of range; of an Array the smallest and the largest are read."""
+    if not indices.size:
+        return
+    if isinstance(indices, Array):
+        reductions = [kept_primitive(Reduce, indices.device, indices.datatype.name, op) for op in (Min, Max)]
+        ends = [each.run_once(input=indices.ravel())["output"].item() for each in reductions]
+    else:
+        ends = extremes(indices)
+    check_range(call, ends, length, remedy)
 
 
 # ---- searches

@@ -25,15 +25,7 @@ from ..types.expression_functions import StructExpression
 from ..types.operations import NUMPY_TYPES
 from ..types.operators import BinOp, Max, Min
 from ..types.options import integer
-from .arguments import (
-    Call,
-    argument_array,
-    argument_datatype,
-    delivered,
-    device_of,
-    is_weak,
-    numpy_result,
-)
+from .arguments import Call, argument_array, argument_datatype, delivered, device_of, is_weak, numpy_result
 from .reductions import narrowed, reduce
 from .selections import nonzero
 

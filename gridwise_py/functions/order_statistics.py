@@ -21,14 +21,7 @@ from ..types.datatype import STORAGE_DATATYPES
 from ..types.expression import LEAF_DATATYPES, f32
 from ..types.expression_functions import isnan, where
 from ..types.options import one_of
-from .arguments import (
-    Call,
-    argument_array,
-    argument_datatype,
-    check_not_counted,
-    delivered,
-    numpy_result,
-)
+from .arguments import Call, argument_array, argument_datatype, check_not_counted, delivered, numpy_result
 from .arrays import take
 from .families import family
 from .orders import transpose

@@ -15,17 +15,14 @@ import wgpu
 from ..errors import ArgumentError, AxisError, BoundsError, DatatypeError, LengthError, OverlapError
 from ..primitives import ArgSort, CopyRanges, Scatter, SegmentedSort, SortPairs, Transpose
 from ..primitives.fusion import EXPRESSIONS
-from ..primitives.reduce import Reduce
 from ..primitives.reduce_axis import one_axis
 from ..primitives.reorder import Reorder
 from ..primitives.repeated_calls import one_shot
 from ..runtime.array import Array, asarray, is_python
 from ..runtime.chunked_array import ChunkedArray, Items
-from ..runtime.host_items import extremes
 from ..types import expression_functions
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype
 from ..types.expression import LEAF_DATATYPES, index
-from ..types.operators import Max, Min
 from ..types.options import MOST_U32, integer, one_of
 from .arguments import (
     Call,
@@ -39,7 +36,7 @@ from .arguments import (
     weak_items,
 )
 from .array_methods import taken
-from .arrays import arange, full, zeros
+from .arrays import arange, check_indices, full, zeros
 
 _U32 = {"u32": DATATYPES["u32"]}
 _INTEGERS = {name: each for name, each in STORAGE_DATATYPES.items() if each.dtype.kind in "iu"}
@@ -487,40 +484,21 @@ def _places(call: str, indices: Any, length: int, mode: str | None, device: wgpu
     if isinstance(places, Array):
         if places.dtype.kind == "b":
             places = places.astype(np.uint32)
-        _check_kind(call, places.dtype)
+        if places.dtype.kind not in "iu":
+            raise DatatypeError(f"{call}: indices are of {places.dtype}, but must be integers")
         if drops or not places.size:
             return places
         if mode != "raise":  # as items are taken
             return taken(call, arange(length, dtype="u32", device=device), places.ravel(), None, mode)
-        ends = [
-            kept_primitive(Reduce, device, places.datatype.name, op).run_once(input=places.ravel())["output"]
-            for op in (Min, Max)
-        ]
-        _check_range(call, [int(output.item()) for output in ends], length)
-        return places
-    if mode in ("wrap", "clip") and places.dtype.itemsize < 8:  # of uint8, say, a length may be no number
+    elif mode in ("wrap", "clip") and places.dtype.itemsize < 8:  # of uint8, say, a length may be no number
         places = places.astype(np.int64)
     if mode == "wrap":
         places = places % max(length, 1)
     elif mode == "clip":
         places = np.clip(places, 0, length - 1)
-    elif not drops and places.size:
-        _check_range(call, [int(end) for end in extremes(places)], length)
+    elif not drops:
+        check_indices(call, places, length, "; give mode='drop' where that is meant")
     return asarray(places, device)
-
-
-def _check_kind(call: str, dtype: np.dtype) -> None:
-    if dtype.kind not in "iu":
-        raise DatatypeError(f"{call}: indices are of {dtype}, but must be integers")
-
-
-def _check_range(call: str, ends: Sequence[int], length: int) -> None:
-    """Raise where the smallest or the largest index is out of range."""
-    for place in ends:
-        if not -length <= place < length:
-            raise BoundsError(
-                f"{call}: index {place} is out of bounds for {length} items; give mode='drop' where that is meant"
-            )
 
 
 def _values(call: str, values: Any, array: Array, count: int) -> Array:

@@ -18,13 +18,9 @@ from ..runtime.array import Array, asarray, empty
 from ..types.expression import Expression
 from ..types.options import integer
 from ..types.program import Flat
-from .arguments import (
-    Call,
-    HostItems,
-    argument_array,
-    numpy_result,
-)
+from .arguments import Call, HostItems, argument_array, numpy_result
 from .arrays import take
+from .families import family
 from .orders import with_last, with_last_at
 from .sorts import along_one, argsort, at_least_1d, check_kind, sort
 
@@ -196,67 +192,62 @@ def selected(call: Call, kind: Any, places: np.ndarray) -> Array:
     return cast(Array, take(found, where.astype(np.uint32)))
 
 
-@one_shot()
-def partition(
-    x: HostItems | Array,
-    kth: int | Sequence[int],
-    axis: int | None = -1,
-    kind: Literal["introselect"] = "introselect",
-    order: None = None,
-    *,
-    device: wgpu.GPUDevice | None = None,
-) -> np.ndarray | Array:
+@family()
+def _partitioning(call: str, function: Any, indices: bool = False):
+    def partition(
+        x: HostItems | Array,
+        kth: int | Sequence[int],
+        axis: int | None = -1,
+        kind: Literal["introselect"] = "introselect",
+        order: None = None,
+        *,
+        device: wgpu.GPUDevice | None = None,
+    ) -> np.ndarray | Array:
+        """Parameters
+        ----------
+        x : numpy.ndarray or Array
+            Of any shape and datatype.
+        kth : int or sequence of int
+        axis : int, default -1
+        kind, order : optional
+            Records are not sorted.
+        device : wgpu.GPUDevice, optional
+            By default that of `x`, else `default_device()`.
+
+        Returns
+        -------
+        numpy.ndarray or Array
+
+        Raises
+        ------
+        BoundsError
+            If `kth` is out of range.
+        AxisError
+            If `axis` is.
+        """
+        items = at_least_1d(call, x) if indices else x
+        _check_partition(call, items, kth, axis, kind, order)
+        return function(items, axis, device=device)
+
+    return partition
+
+
+@_partitioning(sort)
+def partition() -> None:
     """Return the items so that the k-th is where a sort puts it, smaller ones before it.
 
     All items are sorted; `top_k` is faster.
 
-    Parameters
-    ----------
-    x : numpy.ndarray or Array
-        Of any shape and datatype.
-    kth : int or sequence of int
-    axis : int, default -1
-    kind, order : optional
-        Records are not sorted.
-    device : wgpu.GPUDevice, optional
-        By default that of `x`, else `default_device()`.
-
-    Returns
-    -------
-    numpy.ndarray or Array
-
-    Raises
-    ------
-    BoundsError
-        If `kth` is out of range.
-    AxisError
-        If `axis` is.
+    {parameters}
     """
-    _check_partition("gw.partition()", x, kth, axis, kind, order)
-    return sort(x, axis, device=device)
 
 
-@one_shot()
-def argpartition(
-    x: HostItems | Array,
-    kth: int | Sequence[int],
-    axis: int | None = -1,
-    kind: Literal["introselect"] = "introselect",
-    order: None = None,
-    *,
-    device: wgpu.GPUDevice | None = None,
-) -> np.ndarray | Array:
-    """Return indices that partition items at the k-th, as `partition` does.
+@_partitioning(argsort, indices=True)
+def argpartition() -> None:
+    """Return indices that partition items at the k-th, as `partition` does: intp for numpy, u32 for an Array.
 
-    Returns
-    -------
-    numpy.ndarray or Array
-        Of the shape of `x`: intp for numpy, u32 for an Array.
+    {parameters}
     """
-    call = "gw.argpartition()"
-    items = at_least_1d(call, x)
-    _check_partition(call, items, kth, axis, kind, order)
-    return argsort(items, axis, device=device)
 
 
 def _check_partition(call: str, x: Any, kth: Any, axis: Any, kind: Any, order: Any) -> None:

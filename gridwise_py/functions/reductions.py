@@ -15,38 +15,24 @@ import numpy as np
 import wgpu
 
 from ..errors import ArgumentError, DatatypeError, LengthError
-from ..primitives import Reduce, ReduceAxis
+from ..primitives import Reduce, ReduceAxis, Scan
+from ..primitives.base import Primitive
 from ..primitives.engines.operator import check_conversion
 from ..primitives.fusion import EXPRESSIONS
 from ..primitives.reduce_axis import axes_of, is_together
 from ..primitives.repeated_calls import one_shot
 from ..runtime.array import Array, asarray, check_numpy_out, empty, is_python
 from ..runtime.chunked_array import ChunkedArray, Items
+from ..streaming import in_windows, takes_windows
 from ..types import expression_functions
-from ..types.datatype import (
-    ITEM_DATATYPES,
-    STORAGE_DATATYPES,
-    Datatype,
-    ItemDatatypeLike,
-    Struct,
-    as_datatype,
-)  # fmt: skip
+from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, ItemDatatypeLike, Struct, as_datatype
 from ..types.expression import LEAF_DATATYPES, Expression, f32
 from ..types.operators import Add, BinOp, BinOpLike, Max, Min, Multiply, Or, as_binop
 from ..types.program import Flat
 from ..warn import warn
-from .arguments import (
-    Call,
-    argument_array,
-    argument_datatype,
-    delivered,
-    device_of,
-    numpy_result,
-    without_doubles,
-)  # fmt: skip
+from .arguments import Call, argument_array, argument_datatype, delivered, device_of, numpy_result, without_doubles
 from .families import family
 from .signatures import AxisLike, ExtremeCall, ReduceCall, SumCall, typed_as
-from .windowed import one_result
 
 
 @dataclass(frozen=True)
@@ -283,6 +269,34 @@ def first_value(call: str, op: BinOp, datatype: Datatype, device: wgpu.GPUDevice
 
 
 # ---- combining
+
+
+def one_result(call: Call, primitive: Primitive, out: np.ndarray | None = None, initial: Any = None) -> Any:
+    """Return the result of a primitive with one output: in windows of large numpy arrays, where these give the same.
+
+    Arrays of numpy of 8 MiB and more go window by window: while the GPU works on one, the next is uploaded, and the
+    result of the one before is downloaded.
+
+    Parameters
+    ----------
+    call : Call
+        Its inputs and `out` are taken.
+    initial : numpy.ndarray or Array, optional
+        What a `Scan` begins with.
+    """
+    if not call.on_gpu:
+        shape = next(iter(call.arrays.values())).shape
+        arrays = [items if items.ndim == 1 else items.reshape(-1) for items in call.arrays.values()]
+        flat = out.reshape(-1) if out is not None and out.ndim != 1 and out.flags.c_contiguous else out
+        if takes_windows(primitive, arrays, flat):
+            if isinstance(primitive, Scan) and initial is not None:
+                primitive = primitive.with_initial
+            found = in_windows(primitive, arrays, flat, initial=initial)
+            return found if len(shape) < 2 or not found.ndim else found.reshape(shape) if out is None else out
+    if initial is None:
+        return call.results(primitive)["output"]
+    assert isinstance(primitive, Scan), "no other primitive begins with an item"
+    return call.results(primitive.with_initial, initial=asarray(initial, primitive.device))["output"]
 
 
 @dataclass(frozen=True)

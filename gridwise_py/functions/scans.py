@@ -20,15 +20,10 @@ from ..runtime.array import Array, empty
 from ..runtime.chunked_array import ChunkedArray
 from ..types.datatype import Datatype, ItemDatatypeLike
 from ..types.operators import Add, BinOp, BinOpLike, Multiply, as_binop
-from .arguments import (
-    REMEDIES,
-    Call,
-    check_gpu_out,
-)  # fmt: skip
+from .arguments import REMEDIES, Call, check_gpu_out
 from .families import family
-from .reductions import Combination, Results, first_value, take_combined
+from .reductions import Combination, Results, first_value, one_result, take_combined
 from .signatures import CumSumCall, CumulativeCall, ScanCall, typed_as
-from .windowed import one_result
 
 _INITIAL = {
     "include_initial": "gw.cumulative_sum and gw.cumulative_prod have it", "initial": "gw.scan has it",

@@ -26,12 +26,7 @@ from ..runtime.host_items import cast_items, extremes
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, VALUE_DATATYPES, Datatype
 from ..types.expression import Expression
 from ..types.operators import Add, BinOpLike
-from .arguments import (
-    REMEDIES,
-    Call,
-    HostItems,
-    index_array,
-)  # fmt: skip
+from .arguments import REMEDIES, Call, HostItems, index_array
 from .arrays import full, take
 from .rankings import TopItems
 

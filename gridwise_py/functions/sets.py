@@ -19,21 +19,9 @@ from ..primitives.repeated_calls import one_shot
 from ..primitives.search import SEARCHED_DATATYPES, IsIn
 from ..runtime.array import Array, asarray, is_python
 from ..runtime.chunked_array import ChunkedArray, Items
-from ..types.datatype import (
-    DATATYPES,
-    ITEM_DATATYPES,
-    STORAGE_DATATYPES,
-    VALUE_DATATYPES,
-    Datatype,
-    as_datatype,
-)
+from ..types.datatype import DATATYPES, ITEM_DATATYPES, STORAGE_DATATYPES, VALUE_DATATYPES, Datatype, as_datatype
 from ..types.options import one_of
-from .arguments import (
-    Call,
-    HostItems,
-    argument_datatype,
-    weak_items,
-)
+from .arguments import Call, HostItems, argument_datatype, weak_items
 from .arrays import arange, full
 from .selections import compress, unique
 from .sorts import sort

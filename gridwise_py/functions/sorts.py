@@ -21,12 +21,7 @@ from ..runtime.array import Array, asarray
 from ..runtime.chunked_array import ChunkedArray
 from ..types.datatype import VALUE_DATATYPES
 from ..types.options import one_of
-from .arguments import (
-    REMEDIES,
-    Call,
-    argument_array,
-    delivered,
-)  # fmt: skip
+from .arguments import REMEDIES, Call, argument_array, delivered
 from .arrays import zeros
 from .orders import row_places, rows_sorted, with_last, with_last_at
 from .signatures import ArgSortCall, SortCall, SortKind, SortPairsCall, typed_as

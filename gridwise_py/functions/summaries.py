@@ -41,15 +41,7 @@ from ..types.operators import Add, And, BinOp, Max, Min, Or
 from ..types.options import integer
 from ..types.program import Flat
 from ..types.struct_operators import ArgMax, ArgMin, ArgMinMax, ArgRank, MinMax, Moments
-from .arguments import (
-    Call,
-    HostItems,
-    argument_array,
-    delivered,
-    device_of,
-    kept_primitive,
-    stored_leaves,
-)
+from .arguments import Call, HostItems, argument_array, delivered, device_of, kept_primitive, stored_leaves
 from .arrays import full_like, take
 from .families import family
 from .reductions import (
@@ -73,19 +65,6 @@ Reducible: TypeAlias = HostItems | Array | Expression
 #: And several Arrays that act as one.
 Findable: TypeAlias = Reducible | ChunkedArray
 
-# Made once: primitives are kept by them.
-_INDEX: Later = result.index
-_DIVIDED: Any = result / scalar("divisor", "f32")
-_MEAN: Any = where(result.count == u32(0), scalar("empty", "f32"), result.total / f32(result.count))
-
-
-def _variance() -> Any:
-    freedom = f32(result.count) - scalar("correction", "f32")
-    return result.m2 / where(freedom > 0.0, freedom, scalar("least", "f32"))
-
-
-_VARIANCE: Any = _variance()
-_DEVIATION: Any = sqrt(_VARIANCE)
 #: The fields of structs that were reduced along an axis, as words.
 _FIELDS = "fields"
 #: What `Moments` leaves out.
@@ -95,23 +74,29 @@ _WORDS = "words"
 _LOW, _HIGH = u32(_WORDS, components=2)
 
 
+def _variance_of(count: Any, m2: Any) -> Any:
+    freedom = f32(count) - scalar("correction", "f32")
+    return m2 / where(freedom > 0.0, freedom, scalar("least", "f32"))
+
+
+def _mean_of(count: Any, total: Any) -> Any:
+    return where(count == u32(0), scalar("empty", "f32"), total / f32(count))
+
+
 def _place_along(fields: int) -> Any:
     """Return an expression of the last of some fields, an index: its place along the axis."""
     return u32(_FIELDS, components=fields)[-1] // scalar("step", "u32") % scalar("length", "u32")
 
 
-def _along_axes() -> tuple[Any, Any, Any]:
-    """Return expressions of the fields: a variance, a deviation, a mean."""
-    of, _, m2 = u32(_FIELDS, components=3)
-    freedom = f32(of) - scalar("correction", "f32")
-    variance = bitcast("f32", m2) / where(freedom > 0.0, freedom, scalar("least", "f32"))
-    count, total = u32(_FIELDS, components=2)
-    return variance, sqrt(variance), where(count == 0, scalar("empty", "f32"), bitcast("f32", total) / f32(count))
-
-
+_OF_MOMENTS, _OF_SUMS = u32(_FIELDS, components=3), u32(_FIELDS, components=2)
+# What is computed of the result of a reduction of all items, and of the fields of those along axes. Made once:
+# primitives are kept by them.
+_INDEX: Later = result.index
 _PLACES = {fields: _place_along(fields) for fields in (2, 3)}
-#: What is computed of the result of a reduction of all items, and of the fields of those along axes.
-_VARIANCES, _DEVIATIONS, _MEANS = zip((_VARIANCE, _DEVIATION, _MEAN), _along_axes(), strict=True)
+_DIVIDED: Any = result / scalar("divisor", "f32")
+_MEANS = _mean_of(result.count, result.total), _mean_of(_OF_SUMS[0], bitcast("f32", _OF_SUMS[1]))
+_VARIANCES = _variance_of(result.count, result.m2), _variance_of(_OF_MOMENTS[0], bitcast("f32", _OF_MOMENTS[2]))
+_DEVIATIONS = sqrt(_VARIANCES[0]), sqrt(_VARIANCES[1])
 
 
 @lru_cache(maxsize=6)

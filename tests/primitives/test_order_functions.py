@@ -312,7 +312,7 @@ def test_what_put_refuses(device):
     x = gw.zeros(5, "u32", device)
     out = gw.asarray(np.array([1, 5], np.uint32), device)
     for indices, values, mode, error, message in (
-        ([1, 5], 1, None, gw.BoundsError, "index 5 is out of bounds for 5 items"),
+        ([1, 5], 1, None, gw.BoundsError, "index 5 is out of bounds for a dimension of length 5"),
         ([-6], 1, None, gw.BoundsError, "index -6 is out of bounds"),
         (out, 1, "raise", gw.BoundsError, "index 5 is out of bounds"),
         ([1.5], 1, None, gw.DatatypeError, "indices is of float64; give integers"),
