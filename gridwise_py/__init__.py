@@ -109,7 +109,6 @@ if _typing.TYPE_CHECKING:
         quantile,
     )
     from .functions.orders import copy_ranges, flip, lexsort, put, roll, transpose
-    from .functions.rankings import TopItems, argpartition, nth_element, partition, top_k
     from .functions.reductions import max, min, nanmax, nanmin, nanprod, nansum, prod, reduce, sum
     from .functions.scans import cumprod, cumsum, cumulative_prod, cumulative_sum, scan
     from .functions.segments import (
@@ -148,7 +147,7 @@ if _typing.TYPE_CHECKING:
         setxor1d,
         union1d,
     )
-    from .functions.sorts import argsort, sort, sort_pairs
+    from .functions.sorts import TopItems, argpartition, argsort, nth_element, partition, sort, sort_pairs, top_k
     from .functions.summaries import (
         ArgMinAndMax,
         MinAndMax,
@@ -244,7 +243,6 @@ _PLACES = {
     "functions.groups": "Groups group_by",
     "functions.order_statistics": "median nanmedian nanpercentile nanquantile percentile ptp quantile",
     "functions.orders": "copy_ranges flip lexsort put roll transpose",
-    "functions.rankings": "TopItems argpartition nth_element partition top_k",
     "functions.reductions": "max min nanmax nanmin nanprod nansum prod reduce sum",
     "functions.scans": "cumprod cumsum cumulative_prod cumulative_sum scan",
     "functions.segments": (
@@ -256,7 +254,7 @@ _PLACES = {
         "unique_counts unique_inverse unique_values"
     ),
     "functions.sets": "MergedPairs intersect1d isin merge setdiff1d setxor1d union1d",
-    "functions.sorts": "argsort sort sort_pairs",
+    "functions.sorts": "TopItems argpartition argsort nth_element partition sort sort_pairs top_k",
     "functions.summaries": (
         "ArgMinAndMax MinAndMax all any argmax argmin argminmax average count_nonzero find find_if mean minmax "
         "nanargmax nanargmin nanmean nanstd nanvar std var"

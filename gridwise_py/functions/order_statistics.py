@@ -25,11 +25,10 @@ from .arguments import Call, argument_array, argument_datatype, check_not_counte
 from .arrays import take
 from .families import family
 from .orders import transpose
-from .rankings import selected
 from .reductions import Axes, max, min
 from .segments import segmented_sort
 from .signatures import AxisLike
-from .sorts import sort
+from .sorts import selected, sort
 
 #: How a quantile lies between items; see `numpy.quantile`.
 QuantileMethod: TypeAlias = Literal[

@@ -28,7 +28,7 @@ from ..types.expression import Expression
 from ..types.operators import Add, BinOpLike
 from .arguments import REMEDIES, Call, HostItems, index_array
 from .arrays import full, take
-from .rankings import TopItems
+from .sorts import TopItems
 
 #: What the functions take: an array of numpy or what numpy makes one of, an Array, or an expression of Arrays.
 Segmentable: TypeAlias = HostItems | Array | Expression
