@@ -154,7 +154,7 @@ def ediff1d(x: Any, to_end: Any = None, to_begin: Any = None, *, device: wgpu.GP
     numpy.ndarray or Array
     """
     call = Call("gw.ediff1d()")
-    items = call.raveled("x", x)
+    items = call.ravel("x", x)
     given: Any = items if isinstance(items, (Array, Expression)) else call.items("x", items)
     if (given.type if isinstance(given, Expression) else given.dtype.name) == "bool":
         raise DatatypeError(f"{call}: x is of bool, which has no differences; gw.diff(x) says where neighbours differ")

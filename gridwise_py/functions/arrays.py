@@ -41,16 +41,16 @@ from .arguments import (
     check_host_out,
     check_not_chunked,
     check_range,
-    delivered,
+    deliver,
     device_of,
     in_datatype,
     index_array,
     is_weak,
-    kept_primitive,
+    keep_primitive,
     numpy_result,
     stored_leaves,
 )
-from .array_methods import fill, taken
+from .array_methods import fill, take_items
 
 Shape: TypeAlias = int | Sequence[int]
 TakeMode: TypeAlias = Literal["raise", "wrap", "clip"]
@@ -215,7 +215,7 @@ def arange(
         return output
     start_words, step_words = _range_words(call, first, second if n > 1 else first, datatype)
     arguments: dict[str, Any] = {"output": output, "start": start_words, "step": step_words}
-    kept_primitive(Arange, device, datatype.name).run_once(**arguments)
+    keep_primitive(Arange, device, datatype.name).run_once(**arguments)
     return output
 
 
@@ -335,10 +335,10 @@ def take(
         check_indices(call, indices, source.size if axis is None else source.shape[axis])
     shape = indices.shape if axis is None else (*source.shape[:axis], *indices.shape, *source.shape[axis + 1 :])
     direct = _written_directly(call, out, shape, source.datatype, device if on_gpu else None, "back")
-    result = taken(call, source, indices, axis, mode, direct)
+    result = take_items(call, source, indices, axis, mode, direct)
     if direct is not None:
         return direct
-    return delivered(call, result if on_gpu else numpy_result(result.to_numpy()), out, "back")
+    return deliver(call, result if on_gpu else numpy_result(result.to_numpy()), out, "back")
 
 
 def _written_directly(
@@ -362,7 +362,7 @@ def check_indices(call: str, indices: Any, length: int, remedy: str = "") -> Non
     if not indices.size:
         return
     if isinstance(indices, Array):
-        reductions = [kept_primitive(Reduce, indices.device, indices.datatype.name, op) for op in (Min, Max)]
+        reductions = [keep_primitive(Reduce, indices.device, indices.datatype.name, op) for op in (Min, Max)]
         ends = [each.run_once(input=indices.ravel())["output"].item() for each in reductions]
     else:
         ends = extremes(indices)
@@ -444,7 +444,7 @@ def searchsorted(
     if found.kind in "bui" and found.itemsize < 4:  # small integers are sorted as wider ones
         found = np.dtype(np.int32 if found.kind == "i" else np.uint32)
     datatype = as_datatype(found, SEARCHED_DATATYPES)
-    keys, queries = (made.converted(name, datatype) for name in ("x1", "x2"))
+    keys, queries = (made.convert(name, datatype) for name in ("x1", "x2"))
     if keys.ndim != 1:
         raise ArgumentError(
             f"{call}: x1 has shape {keys.shape}, but must have one dimension, in which its items ascend; x2 may have "
@@ -453,7 +453,7 @@ def searchsorted(
     indices = {} if sorter is None else {"sorter": _sorter(call, sorter, keys.size)}
     made.arrays = {"sorted": keys, "queries": queries, **indices}
     made.on_gpu |= isinstance(sorter, Items)
-    found = made.results(kept_primitive(Search, device, datatype.name, side=side, sorter=sorter is not None))["output"]
+    found = made.results(keep_primitive(Search, device, datatype.name, side=side, sorter=sorter is not None))["output"]
     return found if made.on_gpu else numpy_result(cast_items(found, np.intp))
 
 
@@ -497,7 +497,7 @@ def _search_computed(
     if sorter is not None:
         indices = _sorter(call, sorter, keys.size)
         arrays["sorter"] = indices if isinstance(indices, Items) else asarray(indices, device)
-    search = kept_primitive(
+    search = keep_primitive(
         Search, device, flat.datatype.name, side=side, queries=flat.without_arrays(), sorter=sorter is not None
     )
     output = None if size is None else empty(size, "u32", device)
@@ -619,9 +619,9 @@ def add_broadcast(call: str, a: Any, b: Any, out: Any, device: wgpu.GPUDevice | 
     primitive = made.primitive(
         BroadcastAdd, datatype.name, kinds["a"], kinds["b"], a_shape=shapes["a"], b_shape=shapes["b"]
     )
-    made.arrays |= {name: made.converted(name, datatype) for name in made.numbers}
+    made.arrays |= {name: made.convert(name, datatype) for name in made.numbers}
     result = made.run(primitive, output=target)["output"]
     if target is not None:
         return target
     result = result.viewed_as(shape)
-    return delivered(call, result if made.on_gpu else numpy_result(result.to_numpy()), out)
+    return deliver(call, result if made.on_gpu else numpy_result(result.to_numpy()), out)

@@ -12,6 +12,13 @@ FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 DataP = ParamSpec("DataP")
 
 
+def describe(function: FunctionT, name: str, sentence: str, **parts: str) -> FunctionT:
+    """Give a function a name, and a sentence in front of its docstring, whose ``{names}`` are filled in."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{sentence}\n\n{(inspect.getdoc(function) or '').format(**parts)}"
+    return function
+
+
 def family(
     remedies: Mapping[str, str] | None = None,
 ) -> Callable[

@@ -36,7 +36,7 @@ from .arguments import (
     check_not_chunked,
     check_one_length,
     device_of,
-    kept_primitive,
+    keep_primitive,
     stored_leaves,
     without_doubles,
 )
@@ -478,7 +478,7 @@ class _Call:
         # Of numpy's doubles NaNs are left out before they are uploaded.
         spec = group_spec(one, wanted, key_bits=bits, skipna=self._skipna, wide_has_nan=self.on_gpu, what=_CALL)
         arrays = stored_leaves(_CALL, spec.flat) | {name: column.array for name, column in self._wide.items()}
-        primitive = kept_primitive(
+        primitive = keep_primitive(
             GroupBy, self.device, spec.without_arrays(), tuple(wanted), size=size, deterministic=deterministic
         )
         found = primitive.run_once(**arrays)
@@ -566,11 +566,11 @@ class _Call:
         for place, (name, column) in enumerate(self._keys.items()):
             key, bits = column, None
             if isinstance(column.items, np.ndarray):
-                key, bits = _narrowed(column, alone=is_alone)
+                key, bits = _narrow(column, alone=is_alone)
                 if key.items.dtype.itemsize == _WIDE and not is_alone and not self.on_gpu:
                     # A code has no room for such a key, but for its place among the others.
                     column.labels = numbered(column.items)
-                    key, bits = _narrowed(_Column(self, column.labels.codes), alone=False)
+                    key, bits = _narrow(_Column(self, column.labels.codes), alone=False)
             asked[place] = bits if asked[place] is None else asked[place]
             if not isinstance(key.items, EXPRESSIONS) and key.items.dtype.itemsize == _WIDE:
                 self._wide["keys"] = key
@@ -760,7 +760,7 @@ def _check_bits(name: str, ends: tuple[int, int], key_bits: int) -> None:
         )
 
 
-def _narrowed(column: _Column, *, alone: bool) -> tuple[_Column, int | None]:
+def _narrow(column: _Column, *, alone: bool) -> tuple[_Column, int | None]:
     """Return keys of the host in 4 bytes where they fit, and the bits of integers of which none is negative.
 
     Bits of the only column are rounded up to whole digits of the sort, since others would take no less time.

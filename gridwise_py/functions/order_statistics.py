@@ -21,14 +21,14 @@ from ..types.datatype import STORAGE_DATATYPES
 from ..types.expression import LEAF_DATATYPES, f32
 from ..types.expression_functions import isnan, where
 from ..types.options import one_of
-from .arguments import Call, argument_array, argument_datatype, check_not_counted, delivered, numpy_result
+from .arguments import Call, argument_array, argument_datatype, check_not_counted, deliver, numpy_result
 from .arrays import take
 from .families import family
 from .orders import transpose
 from .reductions import Axes, max, min
 from .segments import segmented_sort
 from .signatures import AxisLike
-from .sorts import selected, sort
+from .sorts import select_places, sort
 
 #: How a quantile lies between items; see `numpy.quantile`.
 QuantileMethod: TypeAlias = Literal[
@@ -153,7 +153,7 @@ class _Rows:
             return cast(Array, take(self.sorted().reshape(self.rows, self.length), places, 1))
         call = Call(self._call, self.device)
         kind = call.hold("input", self._items, self._items)
-        return selected(call, kind, places).reshape(1, places.size)
+        return select_places(call, kind, places).reshape(1, places.size)
 
     def sorted(self) -> Array:
         """Return them in one dimension, each row in order, NaN last."""
@@ -261,7 +261,7 @@ def _middle(call: str, skips_nan: bool = False):
         """
         rows = _Rows(call, x, axis, keepdims, device, skips_nan)
         found = rows.interpolate("midpoint", np.array([0.5]), is_median=True).reshape(rows.shape)
-        return delivered(call, found if rows.on_gpu else numpy_result(found), out, "unsafe")
+        return deliver(call, found if rows.on_gpu else numpy_result(found), out, "unsafe")
 
     return median
 
@@ -350,7 +350,7 @@ def _quantiles(call: str, most: int, skips_nan: bool = False):
         # Of q that are integers the least or the greatest item, of its own dtype, as numpy has it.
         chosen = "lower" if method == "linear" and part.dtype.kind != "f" else method
         found = rows.interpolate(chosen, part, is_weak=type(q) in (int, float)).reshape((*asked.shape, *rows.shape))
-        return delivered(call, found if rows.on_gpu else numpy_result(found), out)
+        return deliver(call, found if rows.on_gpu else numpy_result(found), out)
 
     return quantile
 
@@ -431,6 +431,6 @@ def ptp(
         if low.dtype.kind == "b":
             raise DatatypeError(f"{call}: x is of bool, which has no differences; give x.astype(np.uint8)")
         with np.errstate(all="ignore"):
-            return delivered(call, np.subtract(high, low), out)
+            return deliver(call, np.subtract(high, low), out)
     argument_datatype(call, "x", x, low.dtype, LEAF_DATATYPES)
-    return delivered(call, asarray(high - low).astype(low.datatype, copy=False), out)
+    return deliver(call, asarray(high - low).astype(low.datatype, copy=False), out)

@@ -30,7 +30,7 @@ from ..types.expression import LEAF_DATATYPES, Expression, f32
 from ..types.operators import Add, BinOp, BinOpLike, Max, Min, Multiply, Or, as_binop
 from ..types.program import Flat
 from ..warn import warn
-from .arguments import Call, argument_array, argument_datatype, delivered, device_of, numpy_result, without_doubles
+from .arguments import Call, argument_array, argument_datatype, deliver, device_of, numpy_result, without_doubles
 from .families import family
 from .signatures import AxisLike, ExtremeCall, ReduceCall, SumCall, typed_as
 
@@ -167,7 +167,7 @@ class Axes:
         return np.full(self.shape, result) if self.shape else result
 
 
-def narrowed(x: Any, items: np.ndarray) -> np.ndarray:
+def narrow_numbers(x: Any, items: np.ndarray) -> np.ndarray:
     """Return the items of an argument: of Python's numbers those of 4 bytes, where these hold them."""
     if is_python(x) and items.dtype.itemsize == 8 and items.dtype.kind in "if":
         with np.errstate(over="ignore"):
@@ -225,7 +225,7 @@ def numbers_and_mask(call: str, x: Any, where: Any, device: Any, *, narrow: bool
     items: Any = x
     if not isinstance(x, (Array, Expression)):
         items = argument_array(call, "x", x)
-        items = narrowed(x, items) if narrow else without_doubles(x, items, device_of(device=device))
+        items = narrow_numbers(x, items) if narrow else without_doubles(x, items, device_of(device=device))
     if mask is not None:
         items, mask = masked_items(call, items, mask, device)
     number = None
@@ -406,7 +406,7 @@ class Combination:
                 device = device_of(x, device=self.device)
                 first = first_value(self.call, self.op, cast(Datatype, results.asked), device, initial)
                 found = asarray(np.full(axes.shape, first.item() if isinstance(first, Array) else first[0]), device)
-                return delivered(
+                return deliver(
                     self.call, found if isinstance(x, Array) else numpy_result(found.to_numpy()), out, "unsafe"
                 )
         found = replace(self, results=results).of(x)
@@ -418,7 +418,7 @@ class Combination:
                     np.broadcast_to(first, found.shape or (1,)), found.reshape(found.shape or (1,))
                 )
             shaped = np.asarray(combined, found.dtype).reshape(found.shape)
-            return delivered(self.call, numpy_result(shaped), out, "unsafe")
+            return deliver(self.call, numpy_result(shaped), out, "unsafe")
         first = first_value(self.call, self.op, found.datatype, found.device, initial)
         both = empty((2, found.size), found.datatype, found.device)
         if isinstance(first, Array):
@@ -428,7 +428,7 @@ class Combination:
             both[0].fill(first[0])
         both[1].copy_from(found.ravel())
         combined = Combination(self.call, self.op, Results(found.datatype), axis=0).of(both).reshape(found.shape)
-        return delivered(self.call, combined, out, "unsafe")
+        return deliver(self.call, combined, out, "unsafe")
 
 
 def combine(of: Combination, x: Any, out: Any = None, initial: Any = None, where: Any = True) -> Any:
@@ -459,11 +459,11 @@ def _combine_numbers(of: Combination, x: Any, out: Any, initial: Any, where: Any
         axes = None if of.axis is None else axes_of(of.call, of.axis, np.ndim(mask))
         some = np.any(mask, axis=axes, keepdims=bool(of.keepdims))
         found = numpy_result(np.where(some, found, np.array(np.nan, found.dtype)))
-        return delivered(of.call, found, out, "unsafe")
+        return deliver(of.call, found, out, "unsafe")
     counts = asarray(mask, of.device) if isinstance(items, Array) and items.ndim else mask
     some = Combination(of.call, Or, Results("bool"), of.device, of.axis, of.keepdims and found.ndim > 0).of(counts)
     chosen = asarray(expression_functions.where(some, f32(found), np.nan))
-    return delivered(of.call, chosen.astype(found.datatype, copy=False).reshape(found.shape), out, "unsafe")
+    return deliver(of.call, chosen.astype(found.datatype, copy=False).reshape(found.shape), out, "unsafe")
 
 
 # ---- the functions

@@ -25,10 +25,10 @@ from ..types.datatype import VALUE_DATATYPES
 from ..types.expression import Expression
 from ..types.options import integer, one_of
 from ..types.program import Flat
-from .arguments import REMEDIES, Call, HostItems, argument_array, delivered, numpy_result
+from .arguments import REMEDIES, Call, HostItems, argument_array, deliver, numpy_result
 from .arrays import take, zeros
 from .families import family
-from .orders import row_places, rows_sorted, with_last, with_last_at
+from .orders import make_row_places, sort_rows, with_last, with_last_at
 from .signatures import ArgSortCall, SortCall, SortKind, SortPairsCall, typed_as
 
 _KINDS = get_args(SortKind)
@@ -101,7 +101,7 @@ def sort(
             f"axis=None, and for rows call it once for each"
         )
     if along is not None:
-        return delivered(call, _sorted_along(call, items, along, device, descending=descending, indices=False), out)
+        return deliver(call, _sort_along(call, items, along, device, descending=descending, indices=False), out)
     made = Call(call, device)
     primitive: MergeSort | Sort
     if less is not None:
@@ -138,7 +138,7 @@ def along_one(call: str, x: Any, axis: Any) -> tuple[Any, int | None]:
     return (x, None) if items.ndim == 1 else (items, along)
 
 
-def _sorted_along(
+def _sort_along(
     call: str, items: Any, axis: int, device: wgpu.GPUDevice | None, *, descending: bool, indices: bool
 ) -> Any:
     """Return the items of an array of several dimensions in order along an axis, or their indices along it."""
@@ -148,7 +148,7 @@ def _sorted_along(
     if not rows.size:
         found = zeros(rows.shape, "u32", rows.device) if indices else rows.copy()
     else:
-        found = rows_sorted(rows, datatype, row_places(rows) if indices else None, descending=descending)
+        found = sort_rows(rows, datatype, make_row_places(rows) if indices else None, descending=descending)
         found = found.reshape(rows.shape)
     return with_last_at(made.result(found, np.intp if indices else None), axis)
 
@@ -202,7 +202,7 @@ def argsort(
     check_kind(call, kind, order, _KINDS)
     items, along = along_one(call, at_least_1d(call, x), axis)
     if along is not None:
-        return delivered(call, _sorted_along(call, items, along, device, descending=descending, indices=True), out)
+        return deliver(call, _sort_along(call, items, along, device, descending=descending, indices=True), out)
     made = Call(call, device)
     kind = made.take("input", items, ArgSort.datatypes, chunked=True)
     primitive = made.primitive(ArgSort, kind, descending=descending)
@@ -409,11 +409,11 @@ def nth_element(x: Rankable, k: int | Sequence[int] | np.ndarray, *, device: wgp
         least = -length
     if places.size and not (least <= places.min() and places.max() < length):
         raise BoundsError(f"{call}: k={k!r:.60} must be from {'-n' if least else 0} to n - 1, of n = {length} items")
-    found = selected(call, kind, np.where(places < 0, places + length, places)).reshape(asked.shape)
+    found = select_places(call, kind, np.where(places < 0, places + length, places)).reshape(asked.shape)
     return found if call.on_gpu else numpy_result(found.to_numpy())
 
 
-def selected(call: Call, kind: Any, places: np.ndarray) -> Array:
+def select_places(call: Call, kind: Any, places: np.ndarray) -> Array:
     """Return the items that a sort of the call's ``input`` would put at places, in their order, on the GPU.
 
     `MOST_PLACES` of them take about two and a half reads of the input.

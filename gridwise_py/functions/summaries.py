@@ -41,7 +41,7 @@ from ..types.operators import Add, And, BinOp, Max, Min, Or
 from ..types.options import integer
 from ..types.program import Flat
 from ..types.struct_operators import ArgMax, ArgMin, ArgMinMax, ArgRank, MinMax, Moments
-from .arguments import Call, HostItems, argument_array, delivered, device_of, kept_primitive, stored_leaves
+from .arguments import Call, HostItems, argument_array, deliver, device_of, keep_primitive, stored_leaves
 from .arrays import full_like, take
 from .families import family
 from .reductions import (
@@ -52,7 +52,7 @@ from .reductions import (
     combine,
     mask_of,
     masked_items,
-    narrowed,
+    narrow_numbers,
     numbers_and_mask,
     reduce,
     sum,
@@ -253,7 +253,7 @@ class Reduction:
             {**dict(flat.arrays), **self._words} if self._words else stored_leaves(self._call, flat)
         )
         device = device_of(*arrays.values(), device=self._device)
-        primitive = kept_primitive(of, device, flat.without_arrays(), op, **options)
+        primitive = keep_primitive(of, device, flat.without_arrays(), op, **options)
         return primitive.run_once(**arrays, **(numbers or {}))["output"]
 
     def reduce(
@@ -277,7 +277,7 @@ class Reduction:
             return self.axes.fit(output.viewed_as(()) if self.on_gpu else output.to_numpy()[0])
         fields = self.run(items, op, of=ReduceAxis, shape=self.shape, axis=self._combined, **options)
         if outputs[1] is not None:
-            primitive = kept_primitive(Map, fields.device, outputs[1])
+            primitive = keep_primitive(Map, fields.device, outputs[1])
             fields = primitive.run_once(**{_FIELDS: fields.view(DATATYPES["u32"])}, **(numbers or {}))["output"]
         found = fields.reshape(self.axes.shape)
         return found if self.on_gpu else found.to_numpy()
@@ -318,7 +318,7 @@ def _shape_of(value: Expression) -> tuple[int, ...]:
 
 def _host_items(call: str, x: Any) -> np.ndarray:
     """Return what numpy makes of the argument, and of Python's numbers those of 4 bytes."""
-    return narrowed(x, argument_array(call, "x", x))
+    return narrow_numbers(x, argument_array(call, "x", x))
 
 
 def _in_floats(call: str, x: Any) -> Any:
@@ -371,7 +371,7 @@ def _truth(call: str, op: BinOp):
         found = items.reduce(truth, op, result_dtype="bool")
         if isinstance(out, Array) and isinstance(found, Array) and items.axes.is_all:  # any of one item, as for sums
             found = found.reshape(())
-        return delivered(call, found, out)
+        return deliver(call, found, out)
 
     return holds
 
@@ -449,7 +449,7 @@ def _place(call: str, op: BinOp, skips_nan: bool = False):
             x, axis = _behind_numbers(call, x, axis, -np.inf if op is ArgMax else np.inf, device)
         if axis is not None:
             integer(f"{call}: axis", axis)
-        return delivered(call, Reduction(call, x, device, axis, keepdims).places(op), out, casting)
+        return deliver(call, Reduction(call, x, device, axis, keepdims).places(op), out, casting)
 
     return place
 
@@ -632,7 +632,7 @@ def find(x: Findable, *, device: wgpu.GPUDevice | None = None) -> Any:
     (1, 3)
     """
     call = Call("gw.find()", device)
-    return _found(call, call.take("input", x, shape="flat", chunked=True))
+    return _find_first(call, call.take("input", x, shape="flat", chunked=True))
 
 
 @one_shot()
@@ -669,7 +669,7 @@ def find_if(x: Findable, predicate: Callable[[Any], Any] | Expression, *, device
     if isinstance(items, Expression):
         datatype, made = as_datatype(items.type, LEAF_DATATYPES), items
     else:
-        items = narrowed(x, items) if isinstance(items, np.ndarray) else items
+        items = narrow_numbers(x, items) if isinstance(items, np.ndarray) else items
         if items.ndim != 1:
             items = items.ravel()
         if items.dtype.itemsize == 8:
@@ -690,23 +690,23 @@ def find_if(x: Findable, predicate: Callable[[Any], Any] | Expression, *, device
         of = flat.datatypes[flat.names.index(free[0])]
         if of != datatype:
             raise DatatypeError(f"{call}: predicate is of items of {of}, but x of {datatype}; give gw.{datatype}(…)")
-        return _found_of(call, flat.renamed({free[0]: "input"}))
+        return _find_by(call, flat.renamed({free[0]: "input"}))
     if not callable(predicate):
         raise ArgumentError(f"{call}: predicate={predicate!r:.60} must be a function, such as lambda x: x > 3")
-    return _found_of(call, flat_of(truth(as_node(predicate(made), "bool"))))
+    return _find_by(call, flat_of(truth(as_node(predicate(made), "bool"))))
 
 
-def _found_of(call: Call, flat: Flat) -> Any:
+def _find_by(call: Call, flat: Flat) -> Any:
     """Return the first index for which a condition holds, whose leaf ``input`` is an argument that was taken."""
     if "input" in call.arrays and "input" not in flat.names:
         raise ArgumentError(f"{call}: predicate does not depend on the items of x; use its argument, lambda x: x > 3")
     others = dict(flat.arrays)
     call.arrays |= others
     call.on_gpu |= bool(others)
-    return _found(call, flat.without_arrays())
+    return _find_first(call, flat.without_arrays())
 
 
-def _found(call: Call, kind: Any) -> Any:
+def _find_first(call: Call, kind: Any) -> Any:
     found = call.run(call.primitive(FindIf, kind))["output"]
     return found.viewed_as(()) if call.on_gpu else int(found.to_numpy()[0])
 
@@ -826,7 +826,7 @@ def _averaging(call: str, skips_nan: bool = False):
         """
         if skips_nan:
             x, where = _numbers_of_floats(call, x, where, out, device)
-        return delivered(
+        return deliver(
             call, _mean(call, x, (axis, keepdims), _asked(call, dtype), mask_of(call, where), device), out, "unsafe"
         )
 
@@ -968,7 +968,7 @@ def average(
     if not _on_host(pair):
         target = device_of(*(each for each in pair if isinstance(each, Array)), device=device)
         items, shares = (
-            f32(asarray(narrowed(given, each), target) if isinstance(each, np.ndarray) else each)
+            f32(asarray(narrow_numbers(given, each), target) if isinstance(each, np.ndarray) else each)
             for given, each in zip((x, weights), pair, strict=True)
         )
         products: Any = items * shares
@@ -1080,7 +1080,7 @@ def _spreading(call: str, outputs: tuple[Any, Any], skips_nan: bool = False):
         numbers = {"correction": float(ddof if correction is None else correction), "least": least}
         found = items.moments(outputs, numbers, **({"deterministic": True} if deterministic else {}))
         casting = "same_kind" if outputs is _DEVIATIONS else "unsafe"
-        return delivered(call, _as_asked(found, asked, items.dtype), out, casting)
+        return deliver(call, _as_asked(found, asked, items.dtype), out, casting)
 
     return spread
 
