@@ -69,11 +69,9 @@ _MODULES = {
         "abs absolute ceil clip cos exp floor isnan log maximum minimum popcount rint round sign sin sqrt tanh where"
     ),
     "functions.groups": "Groups group_by",
-    "functions.nan_functions": "nanargmax nanargmin nanmax nanmean nanmin nanprod nanstd nansum nanvar",
     "functions.order_statistics": "median nanmedian nanpercentile nanquantile percentile ptp quantile",
     "functions.orders": "copy_ranges flip lexsort put roll transpose",
-    "functions.rankings": "TopItems argpartition nth_element partition top_k",
-    "functions.reductions": "max min prod reduce sum",
+    "functions.reductions": "max min nanmax nanmin nanprod nansum prod reduce sum",
     "functions.scans": "cumprod cumsum cumulative_prod cumulative_sum scan",
     "functions.segments": (
         "ReducedByKey SegmentedTopItems reduce_by_key repeat scan_by_key segment_ids segmented_reduce "
@@ -84,9 +82,10 @@ _MODULES = {
         "unique_counts unique_inverse unique_values"
     ),
     "functions.sets": "MergedPairs intersect1d isin merge setdiff1d setxor1d union1d",
-    "functions.sorts": "argsort sort sort_pairs",
+    "functions.sorts": "TopItems argpartition argsort nth_element partition sort sort_pairs top_k",
     "functions.summaries": (
-        "ArgMinAndMax MinAndMax all any argmax argmin argminmax average count_nonzero find find_if mean minmax std var"
+        "ArgMinAndMax MinAndMax all any argmax argmin argminmax average count_nonzero find find_if mean minmax "
+        "nanargmax nanargmin nanmean nanstd nanvar std var"
     ),
     "planning.layout": "Layout Operand",
     "planning.plan": "Plan Work",

@@ -498,6 +498,23 @@ class _KeptResults:
         return whole.view(dtype), is_fresh
 
 
+def _fill(job: _Job, staging: _Staging, source: Iterator[Any]) -> bool:
+    """Copy the next chunk into a mapped buffer; return whether there was one."""
+    chunk = next(source, _END)
+    if chunk is _END:
+        return False
+    arrays, device = job.check(chunk), job.device
+    with step(context_of(device).observer, "copy to staging"), device_errors(f"stream of {job.primitive.name}", device):
+        staging.fill(device, job, arrays)
+    return True
+
+
+def _wait(job: _Job, staging: _Staging) -> None:
+    with step(context_of(job.device).observer, "wait"):
+        wait_idle(job.device)
+        staging.map(job.device, job)
+
+
 def _pipeline(
     job: _Job, chunks: Iterable[Any], overlap: bool, out: np.ndarray | None = None, *, out_is_fresh: bool = False
 ) -> Iterator[np.ndarray]:
@@ -510,15 +527,6 @@ def _pipeline(
     results = context.cached("results of streams", _KeptResults)
     source = iter(chunks)
     placed = 0
-
-    def fill(staging: _Staging) -> bool:
-        chunk = next(source, _END)
-        if chunk is _END:
-            return False
-        arrays = job.check(chunk)
-        with step(context.observer, "copy to staging"), device_errors(f"stream of {job.primitive.name}", device):
-            staging.fill(device, job, arrays)
-        return True
 
     def read(staging: _Staging) -> np.ndarray:
         nonlocal placed
@@ -537,15 +545,10 @@ def _pipeline(
                 np.copyto(result, read_into, casting="unsafe")
         return result
 
-    def wait(staging: _Staging) -> None:
-        with step(context.observer, "wait"):
-            wait_idle(device)
-            staging.map(device, job)
-
     went_well = False
     try:
         number, done, failed = 0, None, None
-        more = fill(stagings[0])
+        more = _fill(job, stagings[0], source)
         while more:
             current, other = stagings[number % 2], stagings[1 - number % 2]
             job.reserve(current.items)
@@ -555,14 +558,14 @@ def _pipeline(
                 if done is not None:
                     yield read(done)
                 try:
-                    more = fill(other)
+                    more = _fill(job, other, source)
                 except Exception as error:  # raised after the result of the current chunk was yielded
                     more, failed = False, error
-                wait(current)
+                _wait(job, current)
             else:
-                wait(current)
+                _wait(job, current)
                 yield read(current)
-                more = fill(other)
+                more = _fill(job, other, source)
             done, number = current, number + 1
         if overlap and done is not None:
             yield read(done)

@@ -30,7 +30,7 @@ GROUPS: dict[str, tuple[int, list[str]]] = {
                        "gridwise_py/runtime/argument*.py", "gridwise_py/runtime/chunked_array.py",
                        "gridwise_py/runtime/counts.py", "gridwise_py/runtime/shared_items.py",
                        "gridwise_py/planning/layout.py", "gridwise_py/planning/signature.py",
-                       "gridwise_py/primitives/base.py", "gridwise_py/primitives/function_arguments.py",
+                       "gridwise_py/primitives/base.py", "gridwise_py/functions/arguments.py",
                        "gridwise_py/primitives/custom_kernel.py"]),
     "allocator": (30, ["gridwise_py/runtime/memory.py", "gridwise_py/runtime/pinned.py",
                        "gridwise_py/runtime/transfers.py", "gridwise_py/backend/mapped_memory.py"]),

@@ -13,11 +13,6 @@ import wgpu
 
 from ..errors import ArgumentError, DatatypeError, LengthError
 from ..primitives import MatMul, VectorAdd
-from ..primitives.function_arguments import (
-    REMEDIES,
-    Call,
-    argument_datatype,
-)  # fmt: skip
 from ..primitives.reduce_axis import one_axis
 from ..primitives.repeated_calls import one_shot
 from ..runtime.array import Array, asarray
@@ -26,10 +21,10 @@ from ..types.datatype import STORAGE_DATATYPES
 from ..types.expression import LEAF_DATATYPES, Expression
 from ..types.operators import Xor
 from ..types.options import integer
+from .arguments import REMEDIES, Call, argument_datatype
 from .arrays import add_broadcast, is_broadcast, take
-from .reductions import reduce
+from .reductions import one_result, reduce
 from .signatures import AddCall, MatMulCall, typed_as
-from .windowed import one_result
 
 _MATRICES = {"a": ("m", "k"), "b": ("k", "n")}
 
@@ -159,7 +154,7 @@ def ediff1d(x: Any, to_end: Any = None, to_begin: Any = None, *, device: wgpu.GP
     numpy.ndarray or Array
     """
     call = Call("gw.ediff1d()")
-    items = call.raveled("x", x)
+    items = call.ravel("x", x)
     given: Any = items if isinstance(items, (Array, Expression)) else call.items("x", items)
     if (given.type if isinstance(given, Expression) else given.dtype.name) == "bool":
         raise DatatypeError(f"{call}: x is of bool, which has no differences; gw.diff(x) says where neighbours differ")

@@ -11,24 +11,8 @@ import numpy as np
 import wgpu
 
 from ..errors import ArgumentError, BoundsError, DatatypeError, LengthError
-from ..primitives.array_methods import fill, taken
 from ..primitives.broadcast_add import BroadcastAdd, broadcast_shapes
 from ..primitives.fill import Arange
-from ..primitives.function_arguments import (
-    Call,
-    argument_array,
-    check_gpu_out,
-    check_host_out,
-    check_not_chunked,
-    delivered,
-    device_of,
-    in_datatype,
-    index_array,
-    is_weak,
-    kept_primitive,
-    numpy_result,
-    stored_leaves,
-)
 from ..primitives.fusion import EXPRESSIONS, flat_of
 from ..primitives.reduce import Reduce
 from ..primitives.reduce_axis import one_axis
@@ -38,7 +22,7 @@ from ..runtime.array import Array, asarray, checked_shape, default_float, empty,
 from ..runtime.chunked_array import ChunkedArray, Items
 from ..runtime.context import context_of
 from ..runtime.device import default_device
-from ..runtime.host_items import cast_items
+from ..runtime.host_items import cast_items, extremes
 from ..types.datatype import (
     COMPLEX,
     ITEM_DATATYPES,
@@ -50,6 +34,23 @@ from ..types.datatype import (
 )
 from ..types.operators import Max, Min
 from ..types.options import one_of
+from .arguments import (
+    Call,
+    argument_array,
+    check_gpu_out,
+    check_host_out,
+    check_not_chunked,
+    check_range,
+    deliver,
+    device_of,
+    in_datatype,
+    index_array,
+    is_weak,
+    keep_primitive,
+    numpy_result,
+    stored_leaves,
+)
+from .array_methods import fill, take_items
 
 Shape: TypeAlias = int | Sequence[int]
 TakeMode: TypeAlias = Literal["raise", "wrap", "clip"]
@@ -214,7 +215,7 @@ def arange(
         return output
     start_words, step_words = _range_words(call, first, second if n > 1 else first, datatype)
     arguments: dict[str, Any] = {"output": output, "start": start_words, "step": step_words}
-    kept_primitive(Arange, device, datatype.name).run_once(**arguments)
+    keep_primitive(Arange, device, datatype.name).run_once(**arguments)
     return output
 
 
@@ -224,20 +225,13 @@ def _range_words(call: str, first: float, second: float, datatype: Datatype) -> 
     for number in (first, second):  # the two items that numpy puts down; those behind them may wrap
         value_words(number if dtype.kind == "f" else int(number), datatype, call)
     if dtype.kind != "f":
-        wide = np.dtype(np.uint64)
-        pair: list[list[int]] = [
-            np.array([value % (1 << 64)], wide).view(np.uint32).tolist()
-            for value in (int(first), int(second) - int(first))
-        ]
-    else:
-        # f16 is computed in f32, by numpy, too.
-        computed = np.dtype(np.float64) if datatype.name == "f64" else np.dtype(np.float32)
+        pair = np.array([each % (1 << 64) for each in (int(first), int(second) - int(first))], np.uint64)
+    else:  # f16 is computed in f32, by numpy, too
         with np.errstate(all="ignore"):
-            two = np.array([first, second], dtype).astype(computed)
-            delta = two[1] - two[0]
-        pair = [value.reshape(1).view(np.uint32).tolist() for value in (two[0], delta)]
-    (start_low, start_high), (step_low, step_high) = ((*words, 0)[:2] for words in pair)
-    return (start_low, start_high), (step_low, step_high)
+            pair = np.array([first, second], dtype).astype(np.float64 if datatype.name == "f64" else np.float32)
+            pair[1] -= pair[0]
+    start, step = ((*words, 0)[:2] for words in pair.view(np.uint32).reshape(2, -1).tolist())
+    return (start[0], start[1]), (step[0], step[1])
 
 
 def _python_number(call: str, value: Any) -> int | float:
@@ -336,15 +330,15 @@ def take(
         indices = indices.astype(np.uint32)
     axis = None if axis is None else one_axis(call, axis, items.ndim)
     source = asarray(items, device)
-    if mode == "raise" and isinstance(indices, Array):
+    if mode == "raise" and isinstance(indices, Array) and indices.dtype.kind in "iu":  # others are refused below
         indices = indices if indices.count is None else indices.trim()  # what checks them waits anyway
-        indices = _checked_indices(call, source, indices, axis) if indices.size else indices
+        check_indices(call, indices, source.size if axis is None else source.shape[axis])
     shape = indices.shape if axis is None else (*source.shape[:axis], *indices.shape, *source.shape[axis + 1 :])
     direct = _written_directly(call, out, shape, source.datatype, device if on_gpu else None, "back")
-    result = taken(call, source, indices, axis, mode, direct)
+    result = take_items(call, source, indices, axis, mode, direct)
     if direct is not None:
         return direct
-    return delivered(call, result if on_gpu else numpy_result(result.to_numpy()), out, "back")
+    return deliver(call, result if on_gpu else numpy_result(result.to_numpy()), out, "back")
 
 
 def _written_directly(
@@ -363,19 +357,16 @@ def _written_directly(
     return out if out.datatype == datatype else None
 
 
-def _checked_indices(call: str, source: Array, indices: Array, axis: int | None) -> Array:
-    """Return indices on the GPU if they are in range; reads the smallest and the largest back."""
-    if indices.dtype.kind not in "iu":
-        return indices  # refused by others
-    length = source.size if axis is None else source.shape[axis]
-    ends = [
-        kept_primitive(Reduce, indices.device, indices.datatype.name, op).run_once(input=indices)["output"].item()
-        for op in (Min, Max)
-    ]
-    for index in ends:
-        if not -length <= index < length:
-            raise BoundsError(f"{call}: index {index} is out of bounds for a dimension of length {length}")
-    return indices
+def check_indices(call: str, indices: Any, length: int, remedy: str = "") -> None:
+    """Raise BoundsError where an index is out of range; of an Array the smallest and the largest are read."""
+    if not indices.size:
+        return
+    if isinstance(indices, Array):
+        reductions = [keep_primitive(Reduce, indices.device, indices.datatype.name, op) for op in (Min, Max)]
+        ends = [each.run_once(input=indices.ravel())["output"].item() for each in reductions]
+    else:
+        ends = extremes(indices)
+    check_range(call, ends, length, remedy)
 
 
 # ---- searches
@@ -453,7 +444,7 @@ def searchsorted(
     if found.kind in "bui" and found.itemsize < 4:  # small integers are sorted as wider ones
         found = np.dtype(np.int32 if found.kind == "i" else np.uint32)
     datatype = as_datatype(found, SEARCHED_DATATYPES)
-    keys, queries = (made.converted(name, datatype) for name in ("x1", "x2"))
+    keys, queries = (made.convert(name, datatype) for name in ("x1", "x2"))
     if keys.ndim != 1:
         raise ArgumentError(
             f"{call}: x1 has shape {keys.shape}, but must have one dimension, in which its items ascend; x2 may have "
@@ -462,7 +453,7 @@ def searchsorted(
     indices = {} if sorter is None else {"sorter": _sorter(call, sorter, keys.size)}
     made.arrays = {"sorted": keys, "queries": queries, **indices}
     made.on_gpu |= isinstance(sorter, Items)
-    found = made.results(kept_primitive(Search, device, datatype.name, side=side, sorter=sorter is not None))["output"]
+    found = made.results(keep_primitive(Search, device, datatype.name, side=side, sorter=sorter is not None))["output"]
     return found if made.on_gpu else numpy_result(cast_items(found, np.intp))
 
 
@@ -506,7 +497,7 @@ def _search_computed(
     if sorter is not None:
         indices = _sorter(call, sorter, keys.size)
         arrays["sorter"] = indices if isinstance(indices, Items) else asarray(indices, device)
-    search = kept_primitive(
+    search = keep_primitive(
         Search, device, flat.datatype.name, side=side, queries=flat.without_arrays(), sorter=sorter is not None
     )
     output = None if size is None else empty(size, "u32", device)
@@ -628,9 +619,9 @@ def add_broadcast(call: str, a: Any, b: Any, out: Any, device: wgpu.GPUDevice | 
     primitive = made.primitive(
         BroadcastAdd, datatype.name, kinds["a"], kinds["b"], a_shape=shapes["a"], b_shape=shapes["b"]
     )
-    made.arrays |= {name: made.converted(name, datatype) for name in made.numbers}
+    made.arrays |= {name: made.convert(name, datatype) for name in made.numbers}
     result = made.run(primitive, output=target)["output"]
     if target is not None:
         return target
     result = result.viewed_as(shape)
-    return delivered(call, result if made.on_gpu else numpy_result(result.to_numpy()), out)
+    return deliver(call, result if made.on_gpu else numpy_result(result.to_numpy()), out)

@@ -11,18 +11,6 @@ import wgpu
 
 from ..errors import ArgumentError, BoundsError, DatatypeError
 from ..primitives.binned import even_edges, thresholds
-from ..primitives.function_arguments import (
-    Call,
-    HostItems,
-    argument_array,
-    check_one_dimension,
-    device_of,
-    index_array,
-    kept_primitive,
-    stored_leaves,
-    weak_items,
-    without_doubles,
-)
 from ..primitives.fusion import EXPRESSIONS, flat_of
 from ..primitives.histogram import EvenRange, Histogram, Histogram2D
 from ..primitives.reduce import Reduce
@@ -37,6 +25,18 @@ from ..types.expression import f32
 from ..types.expression_functions import StructExpression
 from ..types.operators import Add, BinOpLike
 from ..types.options import integer
+from .arguments import (
+    Call,
+    HostItems,
+    argument_array,
+    check_one_dimension,
+    device_of,
+    index_array,
+    keep_primitive,
+    stored_leaves,
+    weak_items,
+    without_doubles,
+)
 from .arrays import take, zeros
 
 _MOST_LENGTH = (1 << 31) - 1
@@ -79,12 +79,12 @@ class _Edges:
 
     Parameters
     ----------
-    call, name : str
-        For messages; the argument.
+    call : Call
+        Its argument is taken.
+    name : str
+        Of the argument.
     bins, given : object
         What the caller gave as bins and as range.
-    items : numpy.ndarray or None
-        The items, where they are on the host.
     kind : Datatype or Flat
         Of the items.
     even : callable, optional
@@ -92,9 +92,11 @@ class _Edges:
     """
 
     def __init__(
-        self, call: str, name: str, bins: Any, given: Any, items: np.ndarray | None, kind: Any,
+        self, call: Call, name: str, bins: Any, given: Any, kind: Any,
         even: Callable[[int, Any, Any], np.ndarray] | None = None,
     ):  # fmt: skip
+        held, name = call.arrays.get(name), call.shown(name)
+        items = held if isinstance(held, np.ndarray) else None
         own: np.dtype = (kind if isinstance(kind, Datatype) else STORAGE_DATATYPES[kind.types[0]]).dtype
         self._even: Callable[[int, Any, Any], np.ndarray] = even or partial(even_edges, own)
         self._dtype = _read_as(kind)
@@ -107,7 +109,7 @@ class _Edges:
                     f"{call}: bins={bins!r} is a rule that reads all items, and {name} is on the GPU; give their "
                     f"number, or the edges"
                 )
-            self.range = _ends(call, given, items)
+            self.range = _ends(call.name, given, items)
             try:
                 rule = np.histogram_bin_edges(items, cast(Any, bins), None if given is None else self.range)
             except ValueError as error:
@@ -124,14 +126,14 @@ class _Edges:
                     f"for example with bins.astype(np.{self._dtype})"
                 )
             self._given, self.bins = bins, bins.size - 1
-        elif np.ndim(bins := argument_array(call, "bins", bins) if isinstance(bins, (list, tuple)) else bins) == 0:
+        elif np.ndim(bins := argument_array(call.name, "bins", bins) if isinstance(bins, (list, tuple)) else bins) == 0:
             self.bins = integer(f"{call}: bins", bins, 1, _MOST_LENGTH)
             if given is None and items is None:
                 raise ArgumentError(
                     f"{call}: {name} is on the GPU, and its least and greatest item are not read; give "
                     f"range=(low, high), or its edges as bins="
                 )
-            self.range = _ends(call, given, items)
+            self.range = _ends(call.name, given, items)
         else:
             edges = np.asarray(bins)
             if edges.ndim != 1 or edges.size < 2 or edges.dtype.kind not in "biuf":
@@ -252,18 +254,16 @@ def histogram(
     options = {} if weights is None else {"weights": _take(call, "weights", weights)}
     call.check_lengths()
     call.on_gpu |= isinstance(bins, Array)
-    items = call.arrays.get("input")
-    host = items if isinstance(items, np.ndarray) else None
     if isinstance(bins, str) and weights is not None:
         raise DatatypeError(f"{call}: bins={bins!r} is a rule that knows of no weights; give a number, or edges")
-    edges = _Edges(call.name, "x", bins, range, host, kind)
+    edges = _Edges(call, "input", bins, range, kind)
     if edges.range is not None:
         ends = EvenRange.of(*edges.range)
         counts = call.run(call.primitive(Histogram, kind, edges.bins, range=ends, **options))["output"]
     else:
         limits = edges.on_gpu(call.device)
         primitive = call.primitive(Histogram, kind, limits.size - 1, edges=True, **options)
-        counts = _padded(call, primitive, edges.bins, edges=limits)
+        counts = _pad(call, primitive, edges.bins, edges=limits)
     dtype = None if call.on_gpu else _result_dtype(weights)
     return _counted(counts, dtype, edges.edges if density else None), edges.edges
 
@@ -292,8 +292,7 @@ def histogram_bin_edges(x: Any, bins: Any = 10, range: tuple[float, float] | Non
     """
     call = Call("gw.histogram_bin_edges()")
     kind = _take(call, "x", x)
-    items = call.arrays.get("x")
-    return _Edges(call.name, "x", bins, range, items if isinstance(items, np.ndarray) else None, kind).edges
+    return _Edges(call, "x", bins, range, kind).edges
 
 
 def _device_of_bins(device: wgpu.GPUDevice | None, *bins: Any) -> wgpu.GPUDevice | None:
@@ -302,7 +301,7 @@ def _device_of_bins(device: wgpu.GPUDevice | None, *bins: Any) -> wgpu.GPUDevice
     return on_gpu[0] if on_gpu and device is None else device
 
 
-def _padded(call: Call, primitive: Any, length: int, **more: Array) -> Array:
+def _pad(call: Call, primitive: Any, length: int, **more: Array) -> Array:
     """Return the output of a primitive, with zeros behind it."""
     if primitive.bins == length:
         return call.run(primitive, **more)["output"]
@@ -319,7 +318,7 @@ def _counted(counts: Array, dtype: np.dtype | None, edges: Any) -> Any:
     if edges is None:
         return counts
     device = counts.device
-    total = kept_primitive(Reduce, device, counts.datatype, Add).run_once(input=counts)["output"]
+    total = keep_primitive(Reduce, device, counts.datatype, Add).run_once(input=counts)["output"]
     if isinstance(edges, Array):
         widths = f32(edges[1:]) - f32(edges[:-1])
     else:  # narrow bins far from 0 have no such differences in float32
@@ -388,14 +387,12 @@ def histogram2d(
         if isinstance(own_bins, str):
             raise DatatypeError(f"{call}: bins={own_bins!r}, but a rule is for one argument; give a number, or edges")
         call.on_gpu |= isinstance(own_bins, Array)
-        items = call.arrays.get(name)
-        host = items if isinstance(items, np.ndarray) else None
-        found.append(_Edges(call.name, name, own_bins, own_range, host, kind, _even_of_pairs))
+        found.append(_Edges(call, name, own_bins, own_range, kind, _even_of_pairs))
     limits = [edges.on_gpu(call.device) for edges in found]
     shape, counted = (found[0].bins, found[1].bins), (limits[0].size - 1, limits[1].size - 1)
     primitive = call.primitive(Histogram2D, kinds, counted, edges=True, **options)
     is_cut = counted != shape
-    counts = _padded(call, primitive, primitive.bins + is_cut, x_edges=limits[0], y_edges=limits[1])
+    counts = _pad(call, primitive, primitive.bins + is_cut, x_edges=limits[0], y_edges=limits[1])
     if is_cut:  # bins above all items have the zero that is the last one
         places = np.full(shape, primitive.bins, np.uint32)
         places[: counted[0], : counted[1]] = np.arange(primitive.bins, dtype=np.uint32).reshape(counted)
@@ -411,7 +408,7 @@ def histogram2d(
     return hist, x_edges, y_edges
 
 
-def _checked_indices(call: str, name: str, given: Any, length: int | None) -> tuple[np.ndarray, int]:
+def _check_indices(call: str, name: str, given: Any, length: int | None) -> tuple[np.ndarray, int]:
     """Return indices on the host as u32, and the largest, -1 of none; raise where they are out of range."""
     indices = index_array(call, name, given)
     least, most = map(int, extremes(indices)) if indices.size else (0, -1)
@@ -478,7 +475,7 @@ def bincount(
         flat = flat_of(x)
         check_one_dimension(call, flat, stored_leaves(call, flat))
     elif not isinstance(x, Array):
-        x, most = _checked_indices(call, "x", x, length)
+        x, most = _check_indices(call, "x", x, length)
         length = max(most + 1, minlength) if length is None else length
     if weights is not None and not isinstance(weights, (Array, *EXPRESSIONS)):
         weights = argument_array(call, "weights", weights)
@@ -559,7 +556,7 @@ def reduce_by_index(
     if x is None:
         raise DatatypeError(f"{call}: x is None, but must be an item for each index; gw.bincount counts indices")
     if not isinstance(indices, (Array, *EXPRESSIONS)):
-        indices, _ = _checked_indices(call, "indices", _no_mask(call, indices), length)
+        indices, _ = _check_indices(call, "indices", _no_mask(call, indices), length)
     return _by_index(call, indices, x, op, max(1, length), device, deterministic=deterministic)[:length]
 
 
@@ -624,7 +621,7 @@ def scatter_add(
     on_gpu = any(isinstance(each, (Array, *EXPRESSIONS)) for each in (x, indices, values))
     target = call.arrays["x"]
     if not isinstance(indices, (Array, *EXPRESSIONS)):
-        indices, _ = _checked_indices(call.name, "indices", _no_mask(call.name, indices), target.size)
+        indices, _ = _check_indices(call.name, "indices", _no_mask(call.name, indices), target.size)
     if isinstance(values, (np.bool_, np.ndarray)) and values.ndim == 0 and values.dtype.kind == "b":
         values = bool(values)  # which, as numpy has it, every datatype takes
     if is_python(values):
@@ -647,5 +644,5 @@ def scatter_add(
     sums = _by_index(call.name, indices, values, Add, target.size, device, deterministic=deterministic, shown=shown)
     if not on_gpu:
         return target + sums
-    total = kept_primitive(VectorAdd, device, onto.name)
+    total = keep_primitive(VectorAdd, device, onto.name)
     return total.run_once(a=asarray(target, device), b=asarray(sums, device))["output"]

@@ -14,15 +14,6 @@ import wgpu
 
 from ..call_errors import explained
 from ..errors import ArgumentError, DatatypeError, LengthError
-from ..primitives.function_arguments import (
-    Call,
-    argument_array,
-    argument_datatype,
-    delivered,
-    device_of,
-    is_weak,
-    numpy_result,
-)
 from ..primitives.fusion import flat_of
 from ..primitives.repeated_calls import one_shot
 from ..runtime.array import Array, asarray
@@ -34,30 +25,11 @@ from ..types.expression_functions import StructExpression
 from ..types.operations import NUMPY_TYPES
 from ..types.operators import BinOp, Max, Min
 from ..types.options import integer
-from .reductions import reduce
+from .arguments import Call, argument_array, argument_datatype, deliver, device_of, is_weak, numpy_result
+from .families import describe
+from .reductions import narrow_numbers, reduce
 from .selections import nonzero
-from .summaries import narrowed
 
-_PARAMETERS = """
-
-    Parameters
-    ----------
-    x : numpy.ndarray, Array, expression or number
-        {x}
-    out : numpy.ndarray or Array, optional
-        Where to put the result, of its shape and dtype.
-    device : wgpu.GPUDevice, optional
-        That computes on arrays of the host; by default `default_device()`.
-
-    Returns
-    -------
-    numpy.ndarray, numpy scalar or Expression
-        {result} An expression where `x` is on the GPU: `asarray` stores it.
-    """
-_OF_FLOATS = (
-    "On the host bool, integers and floats of up to 4 bytes, and Python's numbers. On the GPU f32 (and f16, which is "
-    "read as f32)."
-)
 _IN_FLOATS = "Of float32; of float16 for float16."
 
 
@@ -79,7 +51,7 @@ def _beside(call: str, values: tuple[Any, ...]) -> list[Any]:
     for value in values:
         on_gpu = isinstance(value, (Operators, StructExpression))
         if not (on_gpu or value is None or is_weak(value) or isinstance(value, np.generic)):
-            items = narrowed(value, argument_array(call, "an argument", value))
+            items = narrow_numbers(value, argument_array(call, "an argument", value))
             if items.ndim and shapes and items.shape != shapes[0]:
                 try:
                     items = np.broadcast_to(items, shapes[0])
@@ -93,11 +65,11 @@ def _beside(call: str, values: tuple[Any, ...]) -> list[Any]:
     return made
 
 
-def _stored(call: str, expression: Any, out: Any) -> Any:
-    return expression if out is None else delivered(call, asarray(expression), out)
+def _store(call: str, expression: Any, out: Any) -> Any:
+    return expression if out is None else deliver(call, asarray(expression), out)
 
 
-def _computed(
+def _compute(
     call: str, function: Callable[..., Any], given: list[np.ndarray], dtype: Any, out: Any, device: Any
 ) -> Any:
     """Return a function of numpy arrays of up to 4 bytes, computed on the GPU, in a dtype of numpy."""
@@ -110,18 +82,18 @@ def _computed(
         raise LengthError(f"{call}: {error}") from None
     of_shape = [items if items.ndim == 0 and shape else np.broadcast_to(items, shape) for items in given]
     if 0 in shape:
-        return delivered(call, np.empty(shape, dtype), out)
+        return deliver(call, np.empty(shape, dtype), out)
     arrays = [asarray(items if items.ndim == 0 and shape else items.reshape(-1), device) for items in of_shape]
     with np.errstate(all="ignore"):
         found = asarray(function(*arrays)).to_numpy().astype(dtype, copy=False).reshape(shape)
-    return delivered(call, numpy_result(found), out)
+    return deliver(call, numpy_result(found), out)
 
 
 def _one_host(call: str, x: Any) -> np.ndarray:
     """Return the items of an argument, and of Python's numbers those of 4 bytes."""
     if isinstance(x, ChunkedArray):
         raise ArgumentError(f"{call}: x is a ChunkedArray; give its chunks one by one")
-    return narrowed(x, argument_array(call, "x", x))
+    return narrow_numbers(x, argument_array(call, "x", x))
 
 
 def _as_they_are(call: str, x: Any) -> Any:
@@ -135,23 +107,36 @@ def _of_floats(name: str, sentence: str, result: str = _IN_FLOATS) -> Callable[.
     call, function = f"gw.{name}()", getattr(expressions, name)
 
     def of_items(x: Any, out: Any = None, *, device: wgpu.GPUDevice | None = None) -> Any:
+        """Parameters
+        ----------
+        x : numpy.ndarray, Array, expression or number
+            On the host bool, integers and floats of up to 4 bytes, and Python's numbers. On the GPU f32 (and f16, which
+            is read as f32).
+        out : numpy.ndarray or Array, optional
+            Where to put the result, of its shape and dtype.
+        device : wgpu.GPUDevice, optional
+            That computes on arrays of the host; by default `default_device()`.
+
+        Returns
+        -------
+        numpy.ndarray, numpy scalar or Expression
+            {result} An expression where `x` is on the GPU: `asarray` stores it.
+        """
         if _is_later(x):
-            return _stored(call, function(x), out)
+            return _store(call, function(x), out)
         items = _one_host(call, x)
         if name in ("floor", "ceil") and items.dtype.kind in "biu":
-            return delivered(call, _as_they_are(call, x), out)
+            return deliver(call, _as_they_are(call, x), out)
         if name == "isnan" and items.dtype.kind in "biu":
-            return delivered(call, numpy_result(np.zeros(items.shape, np.bool_)), out)
+            return deliver(call, numpy_result(np.zeros(items.shape, np.bool_)), out)
         dtype = np.bool_ if name == "isnan" else np.float16 if items.dtype == np.float16 else np.float32
 
         def of_array(array: Array) -> Any:
             return function(f32(_number(array)))
 
-        return _computed(call, of_array, [items], dtype, out, device)
+        return _compute(call, of_array, [items], dtype, out, device)
 
-    of_items.__name__ = of_items.__qualname__ = name
-    of_items.__doc__ = sentence + _PARAMETERS.format(x=_OF_FLOATS, result=result)
-    return explained()(of_items)
+    return explained()(describe(of_items, name, sentence, result=result))
 
 
 def _number(array: Array) -> Any:
@@ -197,24 +182,34 @@ def _of_numbers(name: str, kind: str, sentence: str, takes: str) -> Callable[...
     function: Callable[[Any], Any] = Operators.__abs__ if kind == "abs" else getattr(expressions, kind)
 
     def of_items(x: Any, out: Any = None, *, device: wgpu.GPUDevice | None = None) -> Any:
+        """Parameters
+        ----------
+        x : numpy.ndarray, Array, expression or number
+            Integers and floats of up to 4 bytes, and Python's numbers.
+        out : numpy.ndarray or Array, optional
+            Where to put the result, of its shape and dtype.
+        device : wgpu.GPUDevice, optional
+            That computes on arrays of the host; by default `default_device()`.
+
+        Returns
+        -------
+        numpy.ndarray, numpy scalar or Expression
+            Of the dtype of `x`. An expression where `x` is on the GPU: `asarray` stores it.
+        """
         if _is_later(x):
-            return _stored(call, function(x), out)
+            return _store(call, function(x), out)
         items, whole = _one_host(call, x), argument_array(call, "x", x)
         if kind == "abs" and items.dtype.kind == "b":
-            return delivered(call, numpy_result(items.copy()), out)
+            return deliver(call, numpy_result(items.copy()), out)
         if items.dtype.kind not in takes:
             raise DatatypeError(f"{call}: x is of {items.dtype}, but must be numbers; convert it, x.astype(np.int32)")
         if items.dtype.kind == "i" and items.dtype != whole.dtype:  # of Python's integers
-            found = _computed(call, function, [items], np.int32, None, device)
+            found = _compute(call, function, [items], np.int32, None, device)
             magnitudes = found.astype(np.uint32) if kind == "abs" else found  # that of -2**31 is no int32
-            return delivered(call, magnitudes.astype(whole.dtype), out)
-        return _computed(call, function, [items], items.dtype.newbyteorder("="), out, device)
+            return deliver(call, magnitudes.astype(whole.dtype), out)
+        return _compute(call, function, [items], items.dtype.newbyteorder("="), out, device)
 
-    of_items.__name__ = of_items.__qualname__ = name
-    of_items.__doc__ = sentence + _PARAMETERS.format(
-        x="Integers and floats of up to 4 bytes, and Python's numbers.", result="Of the dtype of `x`."
-    )
-    return explained()(of_items)
+    return explained()(describe(of_items, name, sentence))
 
 
 sign = _of_numbers("sign", "sign", "Return the sign: −1, 0 or 1.", "iuf")
@@ -242,7 +237,7 @@ def popcount(x: Any, out: Any = None, *, device: wgpu.GPUDevice | None = None) -
     """
     call = "gw.popcount()"
     if _is_later(x):
-        return _stored(call, expressions.popcount(x), out)
+        return _store(call, expressions.popcount(x), out)
     items = argument_array(call, "x", x)
     if isinstance(x, int) and 0 <= x < 2**32:
         items = items.astype(np.uint32)
@@ -252,26 +247,26 @@ def popcount(x: Any, out: Any = None, *, device: wgpu.GPUDevice | None = None) -
     def bits(array: Array) -> Any:
         return expressions.popcount(u32(array))
 
-    return _computed(call, bits, [items], np.uint8, out, device)
+    return _compute(call, bits, [items], np.uint8, out, device)
 
 
 def _pick(call: str, op: BinOp, function: Callable[..., Any], a: Any, b: Any, out: Any, device: Any) -> Any:
     """Return the smaller or the larger of two items, of numpy's promoted dtype."""
     if _is_later(a, b):
-        return _stored(call, function(*_beside(call, (a, b))), out)
+        return _store(call, function(*_beside(call, (a, b))), out)
     made = Call(call, device)
     datatype = made.promote({"a": a, "b": b}, computes=False)
     if made.on_gpu:
         raise ArgumentError(f"{call}: an argument is a ChunkedArray; give its chunks one by one")
-    first, second = (np.asarray(made.converted(name, datatype)) for name in ("a", "b"))
+    first, second = (np.asarray(made.convert(name, datatype)) for name in ("a", "b"))
     dtype = datatype.dtype
     if dtype.itemsize == 8 or dtype.kind == "b":  # what expressions do not compare is combined along an axis
         try:
             both = np.stack(np.broadcast_arrays(first, second))
         except ValueError as error:
             raise LengthError(f"{call}: {error}") from None
-        return delivered(call, reduce(both, op, axis=0, device=device), out)
-    return _computed(call, function, [first, second], dtype, out, device)
+        return deliver(call, reduce(both, op, axis=0, device=device), out)
+    return _compute(call, function, [first, second], dtype, out, device)
 
 
 @one_shot()
@@ -344,13 +339,13 @@ def clip(x: Any, low: Any = None, high: Any = None, out: Any = None, *, device: 
     call = "gw.clip()"
     low, high = _bounds(x, low, high)
     if _is_later(x, low, high):
-        return _stored(call, expressions.clip(*_beside(call, (x, low, high))), out)
+        return _store(call, expressions.clip(*_beside(call, (x, low, high))), out)
     above = x if low is None else maximum(x, low, device=device)
     if high is not None:
         above = minimum(above, high, device=device)
     elif low is None:
         above = _as_they_are(call, x)
-    return delivered(call, above, out)
+    return deliver(call, above, out)
 
 
 @one_shot()
@@ -393,7 +388,7 @@ def where(condition: Any, a: Any = None, b: Any = None, *, device: wgpu.GPUDevic
     chosen = argument_array(call, "condition", condition) != 0
     made = Call(call, device)
     datatype = made.promote({"a": a, "b": b}, ITEM_DATATYPES, computes=False)
-    first, second = (np.asarray(made.converted(name, datatype)) for name in ("a", "b"))
+    first, second = (np.asarray(made.convert(name, datatype)) for name in ("a", "b"))
     dtype, function = datatype.dtype, cast(Any, expressions.where)
     if dtype.itemsize == 8:  # two words each
         try:
@@ -401,6 +396,6 @@ def where(condition: Any, a: Any = None, b: Any = None, *, device: wgpu.GPUDevic
         except ValueError as error:
             raise LengthError(f"{call}: {error}") from None
         words = [np.ascontiguousarray(each, dtype).reshape(-1).view(np.uint32) for each in (first, second)]
-        found = _computed(call, function, [np.repeat(chosen.reshape(-1), 2), *words], np.uint32, None, device)
+        found = _compute(call, function, [np.repeat(chosen.reshape(-1), 2), *words], np.uint32, None, device)
         return numpy_result(found.view(dtype).reshape(chosen.shape))
-    return _computed(call, function, [chosen, first, second], dtype, None, device)
+    return _compute(call, function, [chosen, first, second], dtype, None, device)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from html import escape
 from typing import Any, TypeAlias, cast
 
@@ -17,17 +18,6 @@ import wgpu
 from ..errors import ArgumentError, DatatypeError
 from ..extras import imported
 from ..primitives import GroupBy, count
-from ..primitives.function_arguments import (
-    HostItems,
-    argument_array,
-    argument_datatype,
-    check_not_chunked,
-    check_one_length,
-    device_of,
-    kept_primitive,
-    stored_leaves,
-    without_doubles,
-)
 from ..primitives.fusion import EXPRESSIONS, flat_of
 from ..primitives.group_spec import AGGREGATES, Count, group_spec, is_aggregate_name, parsed_aggregate, refuse_wide
 from ..primitives.repeated_calls import one_shot
@@ -39,6 +29,17 @@ from ..types.expression import LEAF_DATATYPES, Expression, as_node, index
 from ..types.expression_functions import StructExpression, where
 from ..types.operators import Add, BinOp, Max, Min, Multiply
 from ..types.options import integer
+from .arguments import (
+    HostItems,
+    argument_array,
+    argument_datatype,
+    check_not_chunked,
+    check_one_length,
+    device_of,
+    keep_primitive,
+    stored_leaves,
+    without_doubles,
+)
 from .bins import of_sums, sums_may_wrap, two_words
 from .labels import Labels, labels_of, numbered
 from .summaries import minmax
@@ -357,6 +358,83 @@ def _is_column(value: Any) -> bool:
     return not any(isinstance(each, (*EXPRESSIONS, Array)) or np.ndim(each) for each in cast(Sequence[Any], value))
 
 
+def _least_bytes_on_gpu(device: wgpu.GPUDevice) -> float:
+    """Of how many bytes the ends are found on the GPU: no CPU adapter is faster than the host."""
+    return np.inf if capabilities(device).is_cpu else _LEAST_BYTES_ON_GPU
+
+
+class _Column:
+    """A column: what is found out about it, and made of it, once.
+
+    Attributes
+    ----------
+    items : numpy.ndarray, Array or Expression
+    value : object
+        What the caller gave.
+    labels : Labels, optional
+        Of keys that are no numbers; the items are their codes.
+    """
+
+    def __init__(self, call: _Call, items: Any, value: Any = None, labels: Labels | None = None):
+        self.call = call
+        self.items = items
+        self.value = value
+        self.labels = labels
+        self._ends: tuple[int, int] | None = None
+
+    @cached_property
+    def array(self) -> Array:
+        """The items on the GPU."""
+        return self.items if isinstance(self.items, Array) else asarray(self.items, self.call.device)
+
+    @cached_property
+    def expression(self) -> Any:
+        """The items as kernels read them: one expression for all aggregates."""
+        return self.items if isinstance(self.items, EXPRESSIONS) else self.array.as_expression()
+
+    def find_ends(self, *, on_host: bool = False) -> tuple[int, int]:
+        """Return the least and the largest of integers of the host; 0 and 0 of none.
+
+        Many items of 4 bytes are uploaded as they are in any case, and a GPU reads them sooner than the host does.
+        Calls whose results stay on the GPU do not wait for it.
+        """
+        if self._ends is None:
+            is_small = self.items.nbytes < _least_bytes_on_gpu(self.call.device)
+            if not self.items.size:
+                ends: Any = (0, 0)
+            elif on_host or is_small or self.call.on_gpu or self.items.dtype.itemsize != 4:
+                ends = extremes(self.items)
+            else:
+                ends = [each.item() for each in minmax(self.array)]
+            self._ends = int(ends[0]), int(ends[1])
+        return self._ends
+
+    @cached_property
+    def summable(self) -> _Column:
+        """Integers or bools whose sums do not wrap where numpy's do not: of 8 bytes only where they must be."""
+        items = self.items
+        if items.dtype.itemsize == _WIDE or items.dtype.kind == "b" or not items.size:
+            return self
+        bound = 2**32 if items.dtype.kind == "u" else 2**31
+        some = items[:_SAMPLE]  # may tell that they are not to be uploaded as they are
+        least, most = int(some.min()), int(some.max())
+        if max(-least, most) * items.size < bound:
+            least, most = self.find_ends()
+        if max(-least, most) * items.size < bound:
+            return self
+        if "expression" not in self.__dict__:
+            self.__dict__.pop("array", None)  # was there for the ends alone
+        return _Column(self.call, cast_items(items, _total(items.dtype)))
+
+    @cached_property
+    def present(self) -> _Column | None:
+        """Which items are not NaN; None where all are, or kernels find out themselves."""
+        if self.items.dtype.kind != "f" or self.items.dtype.itemsize < _WIDE:
+            return None
+        found = ~np.isnan(self.items)
+        return None if found.all() else _Column(self.call, found)
+
+
 class _Call:
     """One call: its columns as the primitive takes them, and how its results become the caller's."""
 
@@ -366,55 +444,51 @@ class _Call:
         self._skipna = skipna
         self._dropna = dropna
         self._asked = device
-        #: Columns by the identity of what the caller gave: one that is given twice is checked and uploaded once.
-        self._columns: dict[int, Any] = {}
-        self._uploaded: dict[int, tuple[np.ndarray, Array]] = {}
-        self._expressions: dict[int, Expression] = {}
-        #: The least and the largest of integers on the host, by the identity of these.
-        self._found_ends: dict[int, tuple[np.ndarray, int, int]] = {}
-        #: What is made of columns on the host, by the identity of these: which items are not NaN.
-        self._present: dict[int, np.ndarray | None] = {}
-        #: Keys that are no numbers, by their names.
-        self._labels: dict[str, Labels] = {}
+        #: By the identity of what the caller gave: one that is given twice is checked and uploaded once.
+        self._columns: dict[int, _Column] = {}
+        #: Those of keys, by their names.
+        self._keys: dict[str, _Column] = {}
         #: Arguments of 8 bytes, which no expression reads.
-        self._wide: dict[str, Any] = {}
+        self._wide: dict[str, _Column] = {}
         #: What the primitive calls the aggregates.
         self._names = _argument_names(list(aggregates))
-        #: What becomes of results in numpy: of aggregates by these names, of columns of keys by theirs.
+        #: What becomes of their results in numpy, by these names.
         self._finish: dict[str, _Finish] = {}
-        self._finish_keys: dict[str, _Finish] = {}
 
     def run(self, keys: Any, key_bits: Any, size: int | None, deterministic: bool) -> Groups:
         """Check everything, upload what is on the host, and compute."""
         size = None if size is None else integer("size", size, 1)
         named = self._named(keys)
         self._check(named, {name: column for name, (column, _, _) in self._aggregates.items() if column is not None})
-        columns = list(self._columns.values())
-        self._on_gpu = any(isinstance(each, (Array, *EXPRESSIONS)) for each in columns)
+        columns = [column.items for column in self._columns.values()]
+        self.on_gpu: bool = any(isinstance(each, (Array, *EXPRESSIONS)) for each in columns)
         self._check_results()
         bound = [array for each in columns if isinstance(each, EXPRESSIONS) for _, array in flat_of(each).arrays]
-        self._device = device_of(*bound, *columns, device=self._asked)
-        for name, (column, how, _) in self._aggregates.items():
-            items = self._items(column) if how in ("var", "std") else None
+        self.device: wgpu.GPUDevice = device_of(*bound, *columns, device=self._asked)
+        for column in self._columns.values():
+            if isinstance(column.items, np.ndarray):
+                column.items = without_doubles(column.value, column.items, self.device)
+        for name, (value, how, _) in self._aggregates.items():
+            items = self._columns[id(value)].items if how in ("var", "std") else None
             if isinstance(items, np.ndarray) and items.dtype.itemsize == _WIDE:
                 refuse_wide(_CALL, name, as_datatype(items.dtype, ITEM_DATATYPES), how)
-        given, bits = self._keys(named, key_bits)
+        given, bits = self._take_keys(key_bits)
         wanted = dict(self._own_aggregates())
         one = next(iter(given.values())) if _is_column(keys) or isinstance(keys, _OneKey) else given
         # Of numpy's doubles NaNs are left out before they are uploaded.
-        spec = group_spec(one, wanted, key_bits=bits, skipna=self._skipna, wide_has_nan=self._on_gpu, what=_CALL)
-        arrays = stored_leaves(_CALL, spec.flat) | {name: self._array(items) for name, items in self._wide.items()}
-        primitive = kept_primitive(
-            GroupBy, self._device, spec.without_arrays(), tuple(wanted), size=size, deterministic=deterministic
+        spec = group_spec(one, wanted, key_bits=bits, skipna=self._skipna, wide_has_nan=self.on_gpu, what=_CALL)
+        arrays = stored_leaves(_CALL, spec.flat) | {name: column.array for name, column in self._wide.items()}
+        primitive = keep_primitive(
+            GroupBy, self.device, spec.without_arrays(), tuple(wanted), size=size, deterministic=deterministic
         )
         found = primitive.run_once(**arrays)
-        columns, number = self._results(dict(zip(named, (key.name for key in spec.keys), strict=True)), found)
-        of_keys = {name: columns[name] for name in named}
+        results, number = self._results(dict(zip(self._keys, (key.name for key in spec.keys), strict=True)), found)
+        of_keys = {name: results[name] for name in self._keys}
         if one is not given:
             shown: Any = next(iter(of_keys.values()))
         else:
             shown = tuple(of_keys.values()) if isinstance(keys, (tuple, list)) else of_keys
-        return Groups(shown, columns, number)
+        return Groups(shown, results, number)
 
     # ---- columns
 
@@ -435,238 +509,164 @@ class _Call:
 
     def _check(self, keys: Mapping[str, Any], values: Mapping[str, Any]) -> None:
         """Take the columns; raise where one is none, or lengths differ."""
-        lengths: dict[str, int] = {}
-        for is_key, columns in ((True, keys), (False, values)):
-            for name, value in columns.items():
-                items = self._checked(name, value, is_key)
-                if items is not None:
-                    lengths[name] = int(items.size)
-        check_one_length(_CALL, lengths, "rows")
+        self._keys = {name: self._take(name, value, is_key=True) for name, value in keys.items()}
+        taken = self._keys | {name: self._take(name, value, is_key=False) for name, value in values.items()}
+        stored = {name: column.items for name, column in taken.items() if not isinstance(column.items, EXPRESSIONS)}
+        check_one_length(_CALL, {name: int(items.size) for name, items in stored.items()}, "rows")
 
-    def _checked(self, name: str, value: Any, is_key: bool) -> Any:
-        """Take a column, and return it; None for an expression."""
+    def _take(self, name: str, value: Any, *, is_key: bool) -> _Column:
+        """Take a column, and return it."""
         if isinstance(value, EXPRESSIONS):
-            self._columns[id(value)] = value
-            return None
+            return self._columns.setdefault(id(value), _Column(self, value))
         check_not_chunked(_CALL, name, value)
         labels = labels_of(_CALL, name, value) if is_key and not isinstance(value, Array) else None
         if labels is not None:
-            self._labels[name] = labels
-            return labels.codes
+            return _Column(self, labels.codes, labels=labels)
         items = value if isinstance(value, Array) else _numbers(name, value)
         if items.ndim != 1:
             raise ArgumentError(f"{_CALL}: {name} has shape {items.shape}, but columns have one dimension")
         argument_datatype(_CALL, name, value, items.dtype, _COLUMNS)
         if isinstance(items, np.ndarray):  # in this machine's order of bytes
             items = items.astype(items.dtype.newbyteorder("="), copy=False)
-        self._columns[id(value)] = items
-        return items
+        return self._columns.setdefault(id(value), _Column(self, items, value))
 
     def _check_results(self) -> None:
         """Raise where results that stay on the GPU could not be what is asked for."""
-        if not self._on_gpu:
+        if not self.on_gpu:
             return
-        if self._labels:
-            name, labels = next(iter(self._labels.items()))
-            raise DatatypeError(
-                f"{_CALL}: {name} is of {labels.labels.dtype}, which no Array holds, but another column is on the GPU, "
-                f"so the results stay there; give numbers instead: labels, codes = np.unique({name}, "
-                f"return_inverse=True), and after the call labels[groups.keys.to_numpy()]"
-            )
+        for name, labels in ((name, column.labels) for name, column in self._keys.items()):
+            if labels is not None:
+                raise DatatypeError(
+                    f"{_CALL}: {name} is of {labels.labels.dtype}, which no Array holds, but another column is on the "
+                    f"GPU, so the results stay there; give numbers instead: labels, codes = np.unique({name}, "
+                    f"return_inverse=True), and after the call labels[groups.keys.to_numpy()]"
+                )
         if self._dropna:
             raise ArgumentError(
                 f"{_CALL}: dropna=True is for arrays on the host; on the GPU leave rows out before, with "
                 f"gw.compress(~gw.isnan(key), …)"
             )
 
-    def _items(self, value: Any) -> Any:
-        """Return a checked column."""
-        items = self._columns[id(value)]
-        return items if isinstance(items, (Array, *EXPRESSIONS)) else without_doubles(value, items, self._device)
-
-    def _array(self, items: Any) -> Array:
-        """Return a column on the GPU."""
-        if isinstance(items, Array):
-            return items
-        if id(items) not in self._uploaded:
-            self._uploaded[id(items)] = (items, asarray(items, self._device))
-        return self._uploaded[id(items)][1]
-
-    def _least_bytes_on_gpu(self) -> float:
-        """Return of how many bytes the ends are found on the GPU: no CPU adapter is faster than the host."""
-        return np.inf if capabilities(self._device).is_cpu else _LEAST_BYTES_ON_GPU
-
-    def _ends(self, items: np.ndarray, *, on_host: bool = False) -> tuple[int, int]:
-        """Return the least and the largest of integers; 0 and 0 of none.
-
-        Many items of 4 bytes are uploaded as they are in any case, and a GPU reads them sooner than the host does.
-        Calls whose results stay on the GPU do not wait for it.
-        """
-        if id(items) not in self._found_ends:
-            on_host = on_host or self._on_gpu or items.dtype.itemsize != 4
-            if not items.size:
-                ends: Any = (0, 0)
-            elif on_host or items.nbytes < self._least_bytes_on_gpu():
-                ends = extremes(items)
-            else:
-                ends = [each.item() for each in minmax(self._array(items))]
-            self._found_ends[id(items)] = items, int(ends[0]), int(ends[1])
-        return self._found_ends[id(items)][1:]
-
-    def _summable(self, items: np.ndarray) -> np.ndarray:
-        """Return integers or bools whose sums do not wrap where numpy's do not: of 8 bytes only where they must be."""
-        if items.dtype.itemsize == _WIDE or items.dtype.kind == "b" or not items.size:
-            return items
-        bound = 2**32 if items.dtype.kind == "u" else 2**31
-        some = items[:_SAMPLE]  # may tell that they are not to be uploaded as they are
-        least, most = int(some.min()), int(some.max())
-        if max(-least, most) * items.size < bound:
-            least, most = self._ends(items)
-        if max(-least, most) * items.size < bound:
-            return items
-        uploaded = self._uploaded.get(id(items))
-        if uploaded is not None and id(uploaded[1]) not in self._expressions:
-            del self._uploaded[id(items)]  # for its ends alone
-        return cast_items(items, _total(items.dtype))
-
-    def _read(self, items: Any) -> Expression:
-        """Return a column as kernels read it, one expression for all aggregates of it."""
-        array = self._array(items)
-        return self._expressions.setdefault(id(array), array.as_expression())
-
-    def _keys(self, columns: Mapping[str, Any], key_bits: Any) -> tuple[dict[str, Any], list[int | None] | None]:
+    def _take_keys(self, key_bits: Any) -> tuple[dict[str, Any], list[int | None] | None]:
         """Return the columns of keys as the primitive takes them, and the bits that each needs, where that is known."""
-        asked: list[Any] = [None] * len(columns) if key_bits is None else [key_bits]
+        asked: list[Any] = [None] * len(self._keys) if key_bits is None else [key_bits]
         if isinstance(key_bits, (tuple, list)):
             asked = list(cast(Sequence[Any], key_bits))
-        if len(asked) != len(columns):
+        if len(asked) != len(self._keys):
             raise ArgumentError(
-                f"{_CALL}: key_bits has {len(asked)} numbers, but there are {len(columns)} columns of keys"
+                f"{_CALL}: key_bits has {len(asked)} numbers, but there are {len(self._keys)} columns of keys"
             )
-        for (name, value), bits in zip(columns.items(), asked, strict=True):
-            items: Any = None if bits is None or name in self._labels else self._items(value)
-            if isinstance(items, np.ndarray) and items.dtype.kind in "iu":
+        for (name, column), bits in zip(self._keys.items(), asked, strict=True):
+            is_host = isinstance(column.items, np.ndarray) and column.labels is None
+            if bits is not None and is_host and column.items.dtype.kind in "iu":
                 # On the host, as no check may come after a submission.
-                _check_bits(name, self._ends(items, on_host=True), integer("key_bits", bits, 1))
+                _check_bits(name, column.find_ends(on_host=True), integer("key_bits", bits, 1))
         given: dict[str, Any] = {}
-        for place, (name, value) in enumerate(columns.items()):
-            items = self._labels[name].codes if name in self._labels else self._items(value)
-            if isinstance(items, np.ndarray):
-                items, bits = self._host_keys(name, items, alone=len(columns) == 1)
-                asked[place] = bits if asked[place] is None else asked[place]
-            if isinstance(items, EXPRESSIONS):
-                given[name] = items
-            elif items.dtype.itemsize == _WIDE:
-                self._wide["keys"] = items
-                given[name] = items.dtype
+        is_alone = len(self._keys) == 1
+        for place, (name, column) in enumerate(self._keys.items()):
+            key, bits = column, None
+            if isinstance(column.items, np.ndarray):
+                key, bits = _narrow(column, alone=is_alone)
+                if key.items.dtype.itemsize == _WIDE and not is_alone and not self.on_gpu:
+                    # A code has no room for such a key, but for its place among the others.
+                    column.labels = numbered(column.items)
+                    key, bits = _narrow(_Column(self, column.labels.codes), alone=False)
+            asked[place] = bits if asked[place] is None else asked[place]
+            if not isinstance(key.items, EXPRESSIONS) and key.items.dtype.itemsize == _WIDE:
+                self._wide["keys"] = key
+                given[name] = key.items.dtype
             else:
-                given[name] = self._read(items)
+                given[name] = key.expression
         return given, None if all(bits is None for bits in asked) else asked
-
-    def _host_keys(self, name: str, items: np.ndarray, *, alone: bool) -> tuple[np.ndarray, int | None]:
-        """Return keys of the host as they are uploaded, and their bits; note how results become keys again."""
-        ends = self._ends(items) if items.dtype.kind in "iu" else None
-        narrow, bits = _narrowed(items, ends, alone=alone)
-        if narrow.dtype.itemsize == _WIDE and not alone and not self._on_gpu:
-            # A code has no room for such a key, but for its place among the others.
-            self._labels[name] = numbered(items)
-            codes = self._labels[name].codes
-            narrow, bits = _narrowed(codes, self._ends(codes), alone=False)
-        labels = self._labels.get(name)
-        self._finish_keys[name] = _as_dtype(items.dtype) if labels is None else _labelled(labels)
-        return narrow, bits
 
     # ---- aggregates
 
     def _own_aggregates(self) -> Iterator[tuple[str, Any]]:
         """Yield the aggregates as the primitive takes them, by their names."""
-        for name, (column, how, correction) in zip(self._names.values(), self._aggregates.values(), strict=True):
+        for name, (value, how, correction) in zip(self._names.values(), self._aggregates.values(), strict=True):
             rest = (correction,) if how in ("var", "std") else ()
-            items = None if column is None else self._items(column)
-            if items is None or how == "size":
+            if value is None or how == "size":
                 self._finish[name] = _as_dtype(np.dtype(np.intp))
                 yield name, count
-            elif isinstance(items, EXPRESSIONS):
-                yield name, (items, how, *rest)
-            elif isinstance(items, np.ndarray) and not self._on_gpu:
-                yield from self._of_host(name, items, how, rest)
+                continue
+            column = self._columns[id(value)]
+            if isinstance(column.items, EXPRESSIONS):
+                yield name, (column.items, how, *rest)
+            elif isinstance(column.items, np.ndarray) and not self.on_gpu:
+                yield from self._of_host(name, column, how, rest)
             else:
-                yield self._plain(name, items, how, *rest)
+                yield self._plain(name, column, how, *rest)
 
-    def _plain(self, name: str, items: Any, how: Any, *rest: Any) -> tuple[str, Any]:
+    def _plain(self, name: str, column: _Column, how: Any, *rest: Any) -> tuple[str, Any]:
         """Return an aggregate of a column as it is."""
-        if how == "count" and items.dtype.kind != "f":
+        dtype = column.items.dtype
+        if how == "count" and dtype.kind != "f":
             return name, count
-        if items.dtype.itemsize < _WIDE:
-            return name, (self._read(items), how, *rest)
-        self._wide[f"{name}_items"] = items if isinstance(items, Array) else self._array(items)
-        return name, (items.dtype, how, *rest)
+        if dtype.itemsize < _WIDE:
+            return name, (column.expression, how, *rest)
+        self._wide[f"{name}_items"] = column
+        return name, (dtype, how, *rest)
 
-    def _is_number(self, items: np.ndarray) -> np.ndarray | None:
-        """Return which items are not NaN; None where all are, or kernels find out themselves."""
-        if items.dtype.kind != "f" or items.dtype.itemsize < _WIDE:
-            return None
-        if id(items) not in self._present:
-            found = ~np.isnan(items)
-            self._present[id(items)] = None if found.all() else found
-        return self._present[id(items)]
-
-    def _of_host(self, name: str, items: np.ndarray, how: Any, rest: tuple[Any, ...]) -> Iterator[tuple[str, Any]]:
+    def _of_host(self, name: str, column: _Column, how: Any, rest: tuple[Any, ...]) -> Iterator[tuple[str, Any]]:
         """Yield an aggregate of numpy's items, and those that it is finished with on the host."""
-        dtype, is_wide = items.dtype, items.dtype.itemsize == _WIDE
-        present = self._is_number(items) if self._skipna or how == "count" else None
+        items, dtype = column.items, column.items.dtype
+        is_wide = dtype.itemsize == _WIDE
+        present = column.present if self._skipna or how == "count" else None
         if how == "count":
             self._finish[name] = _as_dtype(np.dtype(np.intp))
             if present is not None:
-                yield name, (self._read(present), "sum")
+                yield name, (present.expression, "sum")
             else:
-                yield name, count if dtype.kind != "f" or is_wide else (self._read(items), "count")
+                yield name, count if dtype.kind != "f" or is_wide else (column.expression, "count")
         elif how in ("any", "all"):
             self._finish[name] = _as_dtype(np.dtype(bool))
             if is_wide:
-                items = items != 0
-                items = items & present if present is not None and how == "any" else items
-            yield name, (self._read(items), how)
+                truth = items != 0
+                column = _Column(self, truth & present.items if present is not None and how == "any" else truth)
+            yield name, (column.expression, how)
         elif how in ("first", "last") and is_wide:
             # The row is found on the GPU, and its item taken on the host.
             self._finish[name] = _taken_from(items, how, has_absent=present is not None)
             if present is None:
                 yield name, (index, Min if how == "first" else Max)
             elif how == "first":
-                yield name, (where(self._read(present), index, as_node(_ABSENT)), Min)
+                yield name, (where(present.expression, index, as_node(_ABSENT)), Min)
             else:  # one more than the row: 0 where there is none
-                yield name, (where(self._read(present), index + 1, as_node(0, "u32")), Max)
+                yield name, (where(present.expression, index + 1, as_node(0, "u32")), Max)
         elif how == "mean" and (is_wide or dtype.kind in "biu"):
-            yield from self._mean(name, items, present)
+            yield from self._mean(name, column, present)
         elif how in (Add, Multiply) and dtype.kind in "biu":
             self._finish[name] = _as_dtype(_total(dtype))
-            yield self._plain(name, self._summable(items) if how == Add else cast_items(items, _total(dtype)), how)
+            wide = column.summable if how == Add else _Column(self, cast_items(items, _total(dtype)))
+            yield self._plain(name, wide, how)
         elif present is not None and isinstance(how, BinOp):
             least = how in (Min, Max)
             otherwise = (np.inf if how == Min else -np.inf) if least else how.identity_for(STORAGE_DATATYPES["f64"])
             if least:
                 rows = self._unused(f"{name}_rows_")
                 self._finish[name] = _where_some(rows)
-                yield rows, (self._read(present), "sum")
-            yield self._plain(name, np.where(present, items, otherwise), how)
+                yield rows, (present.expression, "sum")
+            yield self._plain(name, _Column(self, np.where(present.items, items, otherwise)), how)
         else:
             if how in ("first", "last") or (isinstance(how, BinOp) and how.builtin and how not in (Add, Multiply)):
                 self._finish[name] = _as_dtype(dtype)
-            yield self._plain(name, items, how, *rest)
+            yield self._plain(name, column, how, *rest)
 
-    def _mean(self, name: str, items: np.ndarray, present: np.ndarray | None) -> Iterator[tuple[str, Any]]:
+    def _mean(self, name: str, column: _Column, present: _Column | None) -> Iterator[tuple[str, Any]]:
         """Yield what gives the mean in float64: sums are exact for integers, and in doubles else."""
         rows, high = self._unused(f"{name}_rows_"), None
-        yield rows, count if present is None else (self._read(present), "sum")
+        yield rows, count if present is None else (present.expression, "sum")
         if present is not None:
-            items = np.where(present, items, 0.0)
-        items = self._summable(items) if items.dtype.kind in "biu" else items
-        if items.dtype.itemsize == _WIDE and sums_may_wrap(items):
+            column = _Column(self, np.where(present.items, column.items, 0.0))
+        elif column.items.dtype.kind in "biu":
+            column = column.summable
+        if column.items.dtype.itemsize == _WIDE and sums_may_wrap(column.items):
             high = self._unused(f"{name}_high_")
-            upper, items = two_words(items)
-            yield self._plain(high, upper, Add)
+            upper, lower = two_words(column.items)
+            yield self._plain(high, _Column(self, upper), Add)
+            column = _Column(self, lower)
         self._finish[name] = _divided(rows, high)
-        yield self._plain(name, items, Add)
+        yield self._plain(name, column, Add)
 
     def _unused(self, name: str) -> str:
         """Return a name for an aggregate of the call itself, which none of the caller's has."""
@@ -679,26 +679,26 @@ class _Call:
     def _results(self, keys: Mapping[str, str], found: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
         """Return the columns by the caller's names, and how many groups there are."""
         outputs = {**keys, **self._names}
-        if self._on_gpu:
+        if self.on_gpu:
             return {name: found[output] for name, output in outputs.items()}, found["count"]
 
         def stored(output: str) -> np.ndarray:
             return found[output].to_numpy()
 
-        codes = {name: stored(output) for name, output in keys.items()}
-        made = {name: self._finish_keys[name](items, stored) for name, items in codes.items()}
+        made: dict[str, np.ndarray] = {}
+        missing: list[np.ndarray] = []
+        for name, column in self._keys.items():
+            codes, labels = stored(keys[name]), column.labels
+            made[name] = codes.astype(column.items.dtype, copy=False) if labels is None else labels.of(codes)
+            missing.append(codes != codes if labels is None else labels.missing(codes))
         for name, own in self._names.items():
             made[name] = self._finish[own](stored(own), stored) if own in self._finish else stored(own)
         number = stored("count")
         if self._dropna:
-            missing = np.logical_or.reduce([self._missing(name, items) for name, items in codes.items()])
-            made = {name: column[~missing] for name, column in made.items()}
-            number = number - np.uint32(missing.sum())
+            dropped = np.logical_or.reduce(missing)
+            made = {name: column[~dropped] for name, column in made.items()}
+            number = number - np.uint32(dropped.sum())
         return made, number
-
-    def _missing(self, name: str, keys: np.ndarray) -> np.ndarray:
-        """Return which keys of the groups are missing."""
-        return self._labels[name].missing(keys) if name in self._labels else keys != keys
 
 
 def _argument_names(names: Sequence[str]) -> dict[str, str]:
@@ -716,10 +716,6 @@ def _argument_names(names: Sequence[str]) -> dict[str, str]:
 
 def _as_dtype(dtype: np.dtype[Any]) -> _Finish:
     return lambda items, _: items.astype(dtype, copy=False)
-
-
-def _labelled(labels: Labels) -> _Finish:
-    return lambda codes, _: labels.of(codes)
 
 
 def _taken_from(items: np.ndarray, how: str, has_absent: bool) -> _Finish:
@@ -764,20 +760,22 @@ def _check_bits(name: str, ends: tuple[int, int], key_bits: int) -> None:
         )
 
 
-def _narrowed(items: np.ndarray, ends: tuple[int, int] | None, *, alone: bool) -> tuple[np.ndarray, int | None]:
+def _narrow(column: _Column, *, alone: bool) -> tuple[_Column, int | None]:
     """Return keys of the host in 4 bytes where they fit, and the bits of integers of which none is negative.
 
     Bits of the only column are rounded up to whole digits of the sort, since others would take no less time.
     """
+    items, call = column.items, column.call
     if items.dtype.kind == "f" and items.dtype.itemsize == _WIDE:
-        return np.where(np.isnan(items), np.nan, items), None  # all NaNs are one group
-    if ends is None:
-        return items, None
-    least, most = ends
+        return _Column(call, np.where(np.isnan(items), np.nan, items)), None  # all NaNs are one group
+    if items.dtype.kind not in "iu":
+        return column, None
+    least, most = column.find_ends()
+    is_wide = items.dtype.itemsize == _WIDE
     if least >= 0 and most < 1 << 32:
         bits = max(most.bit_length(), 1)
-        narrow = cast_items(items, np.uint32) if items.dtype.itemsize == _WIDE else items
+        narrow = _Column(call, cast_items(items, np.uint32)) if is_wide else column
         return narrow, -(-bits // 8) * 8 if alone else bits
-    if items.dtype.itemsize == _WIDE and least >= -(1 << 31) and most < 1 << 31:
-        items = cast_items(items, np.int32)
-    return items, None
+    if is_wide and least >= -(1 << 31) and most < 1 << 31:
+        column = _Column(call, cast_items(items, np.int32))
+    return column, None

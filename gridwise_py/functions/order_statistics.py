@@ -14,29 +14,21 @@ import numpy as np
 import wgpu
 
 from ..errors import ArgumentError, DatatypeError
-from ..primitives.function_arguments import (
-    Call,
-    argument_array,
-    argument_datatype,
-    check_not_counted,
-    delivered,
-    numpy_result,
-)
 from ..primitives.nth_element import MOST_PLACES
-from ..primitives.reduce_axis import axes_of
 from ..primitives.repeated_calls import one_shot
 from ..runtime.array import Array, asarray, empty
 from ..types.datatype import STORAGE_DATATYPES
 from ..types.expression import LEAF_DATATYPES, f32
 from ..types.expression_functions import isnan, where
 from ..types.options import one_of
+from .arguments import Call, argument_array, argument_datatype, check_not_counted, deliver, numpy_result
 from .arrays import take
+from .families import family
 from .orders import transpose
-from .rankings import selected
-from .reductions import max, min
+from .reductions import Axes, max, min
 from .segments import segmented_sort
 from .signatures import AxisLike
-from .sorts import sort
+from .sorts import select_places, sort
 
 #: How a quantile lies between items; see `numpy.quantile`.
 QuantileMethod: TypeAlias = Literal[
@@ -138,11 +130,9 @@ class _Rows:
             )
         if items.dtype.kind == "b":
             raise DatatypeError(f"{call}: x is of bool, which has no differences; give x.astype(np.uint8)")
-        axes = axes_of(call, axis, items.ndim)
-        others = tuple(k for k in range(items.ndim) if k not in axes)
-        self.shape: tuple[int, ...] = tuple(
-            1 if k in axes else size for k, size in enumerate(items.shape) if keepdims or k not in axes
-        )
+        along = Axes.of(call, axis, items.shape, keepdims)
+        axes, others = along.combined, tuple(k for k in range(items.ndim) if k not in along.combined)
+        self.shape: tuple[int, ...] = along.shape
         self.rows: int = prod(items.shape[k] for k in others)
         self.length: int = prod(items.shape[k] for k in axes)
         if self.rows and not self.length:
@@ -151,6 +141,7 @@ class _Rows:
             items = transpose(items, (*others, *axes)) if self.on_gpu else items.transpose(*others, *axes)
         self.device: wgpu.GPUDevice = made.device
         self.dtype: np.dtype[Any] = items.dtype.newbyteorder("=")
+        self._skips_nan = skips_nan
         self._items = items.reshape(-1) if items.ndim != 1 else items
         self._call = call
 
@@ -162,7 +153,7 @@ class _Rows:
             return cast(Array, take(self.sorted().reshape(self.rows, self.length), places, 1))
         call = Call(self._call, self.device)
         kind = call.hold("input", self._items, self._items)
-        return selected(call, kind, places).reshape(1, places.size)
+        return select_places(call, kind, places).reshape(1, places.size)
 
     def sorted(self) -> Array:
         """Return them in one dimension, each row in order, NaN last."""
@@ -172,140 +163,114 @@ class _Rows:
         items = asarray(items, self.device)
         return cast(Array, sort(items) if self.rows <= 1 else segmented_sort(items, length=self.length))
 
-    def counts(self) -> np.ndarray:
+    def _count(self) -> np.ndarray:
         """Return how many items of each row are not NaN, of arrays on the host."""
         if self.dtype.kind != "f":
             return np.full(self.rows, self.length)
         return self.length - np.isnan(self._items.reshape(self.rows, self.length)).sum(axis=1)
 
+    def interpolate(self, method: str, q: np.ndarray, *, is_weak: bool = False, is_median: bool = False) -> Any:
+        """Return quantiles, shape (q.size, rows): of numpy arrays as numpy, else as an Array.
 
-def _interpolated(
-    rows: _Rows, method: str, q: np.ndarray, counts: np.ndarray | None,
-    *, is_weak: bool = False, is_median: bool = False,
-) -> Any:  # fmt: skip
-    """Return quantiles of rows, shape (q.size, rows): of numpy arrays as numpy, else as an Array.
-
-    A weak `q` is a Python number, by which the datatype of items does not change.
-    """
-    if rows.on_gpu:
-        return _interpolated_on_gpu(rows, method, q, is_median)
-    n = np.full(rows.rows, rows.length) if counts is None else counts
-    first, second, share = _places(method, n[None, :], q[:, None])
-    if not first.size:
-        found = np.zeros((2 * len(q) + 1, rows.rows))
-    elif rows.rows == 1:
-        found = rows.at(np.concatenate([first[:, 0], second[:, 0], [rows.length - 1]])).to_numpy()
-    else:
-        start = np.arange(rows.rows) * rows.length
-        ends = [*(start + each for each in (first, second)), (start + rows.length - 1)[None, :]]
-        found = cast(Array, take(rows.sorted(), np.concatenate(ends))).to_numpy()
-    found = found.reshape(2 * len(q) + 1, rows.rows).astype(rows.dtype, copy=False)
-    a, b, last = np.split(found, [len(q), 2 * len(q)])
-    with np.errstate(all="ignore"):
-        if is_median:
-            value = np.where(share > 0, np.mean([a, b], axis=0), a)
-        elif method in _CHOSEN:
-            value = a
+        A weak `q` is a Python number, by which the datatype of items does not change.
+        """
+        if self.on_gpu:
+            return self._interpolate_on_gpu(method, q, is_median)
+        n = self._count() if self._skips_nan else np.full(self.rows, self.length)
+        first, second, share = _places(method, n[None, :], q[:, None])
+        if not first.size:
+            found = np.zeros((2 * len(q) + 1, self.rows))
+        elif self.rows == 1:
+            found = self.at(np.concatenate([first[:, 0], second[:, 0], [self.length - 1]])).to_numpy()
         else:
-            rest = 1 - share
-            if is_weak:
-                kind = rows.dtype if rows.dtype.kind == "f" else np.dtype(np.float64)
-                share, rest = share.astype(kind), rest.astype(kind)
-            step = np.subtract(b, a)
-            value = np.where(share >= 0.5, b - step * rest, a + step * share)
-    if rows.dtype.kind == "f" and counts is None:
-        return np.where(np.isnan(last), last, value).astype(value.dtype)
-    return (
-        value if counts is None else np.where(n == 0, np.array(np.nan, value.dtype), value) if (n == 0).any() else value
-    )
+            start = np.arange(self.rows) * self.length
+            ends = [*(start + each for each in (first, second)), (start + self.length - 1)[None, :]]
+            found = cast(Array, take(self.sorted(), np.concatenate(ends))).to_numpy()
+        found = found.reshape(2 * len(q) + 1, self.rows).astype(self.dtype, copy=False)
+        a, b, last = np.split(found, [len(q), 2 * len(q)])
+        with np.errstate(all="ignore"):
+            if is_median:
+                value = np.where(share > 0, np.mean([a, b], axis=0), a)
+            elif method in _CHOSEN:
+                value = a
+            else:
+                rest = 1 - share
+                if is_weak:
+                    kind = self.dtype if self.dtype.kind == "f" else np.dtype(np.float64)
+                    share, rest = share.astype(kind), rest.astype(kind)
+                step = np.subtract(b, a)
+                value = np.where(share >= 0.5, b - step * rest, a + step * share)
+        if self._skips_nan:
+            return np.where(n == 0, np.array(np.nan, value.dtype), value) if (n == 0).any() else value
+        return np.where(np.isnan(last), last, value).astype(value.dtype) if self.dtype.kind == "f" else value
 
-
-def _interpolated_on_gpu(rows: _Rows, method: str, q: np.ndarray, is_median: bool) -> Array:
-    output = empty((len(q), rows.rows), "f32", rows.device)
-    if not output.size:
+    def _interpolate_on_gpu(self, method: str, q: np.ndarray, is_median: bool) -> Array:
+        output = empty((len(q), self.rows), "f32", self.device)
+        if not output.size:
+            return output
+        firsts, seconds, shares = _places(method, np.array([self.length]), q)
+        table = self.at(np.concatenate([firsts, seconds, [self.length - 1]]))
+        last = f32(take(table, np.array([2 * len(q)]), 1))
+        for k, share in enumerate(shares.astype(np.float64).tolist()):
+            a, b = (f32(take(table, np.array([each]), 1)) for each in (k, k + len(q)))
+            if share == 0 or firsts[k] == seconds[k]:
+                value = a
+            elif is_median:
+                value = (a + b) / 2.0
+            else:  # from the nearer one, as numpy
+                value = b - (b - a) * (1 - share) if share >= 0.5 else a + (b - a) * share
+            output[k].copy_from(asarray(where(isnan(last), last, value)).reshape(self.rows))
         return output
-    firsts, seconds, shares = _places(method, np.array([rows.length]), q)
-    table = rows.at(np.concatenate([firsts, seconds, [rows.length - 1]]))
-    last = f32(take(table, np.array([2 * len(q)]), 1))
-    for k, share in enumerate(shares.astype(np.float64).tolist()):
-        a, b = (f32(take(table, np.array([each]), 1)) for each in (k, k + len(q)))
-        if share == 0 or firsts[k] == seconds[k]:
-            value = a
-        elif is_median:
-            value = (a + b) / 2.0
-        else:  # from the nearer one, as numpy
-            value = b - (b - a) * (1 - share) if share >= 0.5 else a + (b - a) * share
-        output[k].copy_from(asarray(where(isnan(last), last, value)).reshape(rows.rows))
-    return output
 
 
-def _quantiles(
-    call: str, x: Any, q: Any, axis: AxisLike, out: Any, method: str, keepdims: bool, weights: Any, device: Any,
-    *, most: int, skips_nan: bool = False,
-) -> Any:  # fmt: skip
-    one_of(f"{call}: method", method, _METHODS)
-    if weights is not None:
-        raise ArgumentError(f"{call}: weights= is not here; give numpy's function x.to_numpy() and the weights")
-    asked = argument_array(call, "q", q)
-    if asked.dtype.kind not in "biuf":
-        raise DatatypeError(f"{call}: q is of {asked.dtype}, but must be numbers from 0 to {most}")
-    asked = asked.astype(asked.dtype.newbyteorder("="), copy=False)
-    part = (asked if most == 1 else np.true_divide(asked, most)).reshape(-1)
-    if not ((part >= 0) & (part <= 1)).all():
-        raise ArgumentError(f"{call}: q={q!r:.60} must lie within 0 to {most}")
-    rows = _Rows(call, x, axis, keepdims, device, skips_nan)
-    if method == "linear" and part.dtype.kind != "f":
-        method = "lower"  # the least or the greatest item, of its own dtype, as numpy has it
-    counts = rows.counts() if skips_nan else None
-    found = _interpolated(rows, method, part, counts, is_weak=type(q) in (int, float))
-    result = found.reshape((*asked.shape, *rows.shape))
-    return delivered(call, result if rows.on_gpu else numpy_result(result), out)
+@family()
+def _middle(call: str, skips_nan: bool = False):
+    def median(
+        x: Any,
+        axis: AxisLike = None,
+        out: Any = None,
+        overwrite_input: bool = False,
+        keepdims: bool = False,
+        *,
+        device: wgpu.GPUDevice | None = None,
+    ) -> Any:
+        """Parameters
+        ----------
+        x : numpy.ndarray or Array
+            An Array of up to 4 bytes.
+        axis : int or tuple of int, optional
+            By default all items, of any shape.
+        out : numpy.ndarray or Array, optional
+            Where to put the result, of its shape; an Array of f32.
+        overwrite_input : bool, default False
+            `x` is never changed.
+        keepdims : bool, default False
+            Whether these axes stay, with one item each.
+        device : wgpu.GPUDevice, optional
+            By default that of an Array among the arguments, else `default_device()`.
+
+        Returns
+        -------
+        numpy scalar, numpy.ndarray or Array
+            Of numpy's dtype; of f32 where `x` is on the GPU.
+
+        Raises
+        ------
+        ArgumentError
+            If there are no items.
+        """
+        rows = _Rows(call, x, axis, keepdims, device, skips_nan)
+        found = rows.interpolate("midpoint", np.array([0.5]), is_median=True).reshape(rows.shape)
+        return deliver(call, found if rows.on_gpu else numpy_result(found), out, "unsafe")
+
+    return median
 
 
-def _median(call: str, x: Any, axis: AxisLike, out: Any, keepdims: bool, device: Any, skips_nan: bool = False) -> Any:
-    rows = _Rows(call, x, axis, keepdims, device, skips_nan)
-    half = np.array([0.5])
-    found = _interpolated(rows, "midpoint", half, rows.counts() if skips_nan else None, is_median=True)
-    result = found.reshape(rows.shape)
-    return delivered(call, result if rows.on_gpu else numpy_result(result), out, "unsafe")
-
-
-@one_shot()
-def median(
-    x: Any,
-    axis: AxisLike = None,
-    out: Any = None,
-    overwrite_input: bool = False,
-    keepdims: bool = False,
-    *,
-    device: wgpu.GPUDevice | None = None,
-) -> Any:
+@_middle()
+def median() -> None:
     """Return the median.
 
-    Parameters
-    ----------
-    x : numpy.ndarray or Array
-        An Array of up to 4 bytes.
-    axis : int or tuple of int, optional
-        By default all items, of any shape.
-    out : numpy.ndarray or Array, optional
-        Where to put the result, of its shape; an Array of f32.
-    overwrite_input : bool, default False
-        `x` is never changed.
-    keepdims : bool, default False
-        Whether these axes stay, with one item each.
-    device : wgpu.GPUDevice, optional
-        By default that of an Array among the arguments, else `default_device()`.
-
-    Returns
-    -------
-    numpy scalar, numpy.ndarray or Array
-        Of numpy's dtype; of f32 where `x` is on the GPU.
-
-    Raises
-    ------
-    ArgumentError
-        If there are no items.
+    {parameters}
 
     Examples
     --------
@@ -313,72 +278,88 @@ def median(
     >>> gw.median(np.array([[3, 1], [2, 9], [4, 4]]), axis=0)
     array([3., 4.])
     """
-    return _median("gw.median()", x, axis, out, keepdims, device)
 
 
-@one_shot()
-def nanmedian(
-    x: Any,
-    axis: AxisLike = None,
-    out: Any = None,
-    overwrite_input: bool = False,
-    keepdims: bool = False,
-    *,
-    device: wgpu.GPUDevice | None = None,
-) -> Any:
+@_middle(skips_nan=True)
+def nanmedian() -> None:
     """Return the median of the items that are not NaN, of a numpy array; else as `median`.
 
     Of no such item it is NaN, without numpy's warning.
+
+    {parameters}
     """
-    return _median("gw.nanmedian()", x, axis, out, keepdims, device, skips_nan=True)
 
 
-@one_shot()
-def quantile(
-    x: Any,
-    q: Any,
-    axis: AxisLike = None,
-    out: Any = None,
-    overwrite_input: bool = False,
-    method: QuantileMethod = "linear",
-    keepdims: bool = False,
-    *,
-    weights: None = None,
-    device: wgpu.GPUDevice | None = None,
-) -> Any:
+@family()
+def _quantiles(call: str, most: int, skips_nan: bool = False):
+    def quantile(
+        x: Any,
+        q: Any,
+        axis: AxisLike = None,
+        out: Any = None,
+        overwrite_input: bool = False,
+        method: QuantileMethod = "linear",
+        keepdims: bool = False,
+        *,
+        weights: None = None,
+        device: wgpu.GPUDevice | None = None,
+    ) -> Any:
+        """Parameters
+        ----------
+        x : numpy.ndarray or Array
+            An Array of up to 4 bytes. Unlike in numpy, differences of an Array's integers do not wrap, and an item
+            beside an infinity is no NaN.
+        q : float or array_like of floats
+            On the host. Ranks are computed in its dtype, as in numpy: in float32 they are rounded from 2²⁴ items on.
+        axis : int or tuple of int, optional
+            By default all items, of any shape.
+        out : numpy.ndarray or Array, optional
+            Where to put the result, of its shape; an Array of f32.
+        overwrite_input : bool, default False
+            `x` is never changed.
+        method : str, default "linear"
+            One of numpy's thirteen.
+        keepdims : bool, default False
+            Whether these axes stay, with one item each.
+        weights : None
+            Not here.
+        device : wgpu.GPUDevice, optional
+            By default that of an Array among the arguments, else `default_device()`.
+
+        Returns
+        -------
+        numpy scalar, numpy.ndarray or Array
+            Of numpy's dtype; of f32 where `x` is on the GPU.
+
+        Raises
+        ------
+        ArgumentError
+            If there are no items, or a `q` is out of range.
+        """
+        one_of(f"{call}: method", method, _METHODS)
+        if weights is not None:
+            raise ArgumentError(f"{call}: weights= is not here; give numpy's function x.to_numpy() and the weights")
+        asked = argument_array(call, "q", q)
+        if asked.dtype.kind not in "biuf":
+            raise DatatypeError(f"{call}: q is of {asked.dtype}, but must be numbers from 0 to {most}")
+        asked = asked.astype(asked.dtype.newbyteorder("="), copy=False)
+        part = (asked if most == 1 else np.true_divide(asked, most)).reshape(-1)
+        if not ((part >= 0) & (part <= 1)).all():
+            raise ArgumentError(f"{call}: q={q!r:.60} must lie within 0 to {most}")
+        rows = _Rows(call, x, axis, keepdims, device, skips_nan)
+        # Of q that are integers the least or the greatest item, of its own dtype, as numpy has it.
+        chosen = "lower" if method == "linear" and part.dtype.kind != "f" else method
+        found = rows.interpolate(chosen, part, is_weak=type(q) in (int, float)).reshape((*asked.shape, *rows.shape))
+        return deliver(call, found if rows.on_gpu else numpy_result(found), out)
+
+    return quantile
+
+
+@_quantiles(1)
+def quantile() -> None:
     """Return quantiles.
 
-    Parameters
-    ----------
-    x : numpy.ndarray or Array
-        An Array of up to 4 bytes. Unlike in numpy, differences of an Array's integers do not wrap, and an item beside
-        an infinity is no NaN.
-    q : float or array_like of floats
-        On the host. Ranks are computed in its dtype, as in numpy: in float32 they are rounded from 2²⁴ items on.
-    axis : int or tuple of int, optional
-        By default all items, of any shape.
-    out : numpy.ndarray or Array, optional
-        Where to put the result, of its shape; an Array of f32.
-    overwrite_input : bool, default False
-        `x` is never changed.
-    method : str, default "linear"
-        One of numpy's thirteen.
-    keepdims : bool, default False
-        Whether these axes stay, with one item each.
-    weights : None
-        Not here.
-    device : wgpu.GPUDevice, optional
-        By default that of an Array among the arguments, else `default_device()`.
-
-    Returns
-    -------
-    numpy scalar, numpy.ndarray or Array
-        Of numpy's dtype; of f32 where `x` is on the GPU.
-
-    Raises
-    ------
-    ArgumentError
-        If there are no items, or a `q` is out of range.
+    {parameters}
 
     Examples
     --------
@@ -386,63 +367,32 @@ def quantile(
     >>> gw.quantile(np.array([3, 1, 2, 4]), [0, 0.5, 1])
     array([1. , 2.5, 4. ])
     """
-    return _quantiles("gw.quantile()", x, q, axis, out, method, keepdims, weights, device, most=1)
 
 
-@one_shot()
-def percentile(
-    x: Any,
-    q: Any,
-    axis: AxisLike = None,
-    out: Any = None,
-    overwrite_input: bool = False,
-    method: QuantileMethod = "linear",
-    keepdims: bool = False,
-    *,
-    weights: None = None,
-    device: wgpu.GPUDevice | None = None,
-) -> Any:
-    """Return percentiles: `quantile` with `q` from 0 to 100."""
-    return _quantiles("gw.percentile()", x, q, axis, out, method, keepdims, weights, device, most=100)
+@_quantiles(100)
+def percentile() -> None:
+    """Return percentiles: `quantile` with `q` from 0 to 100.
+
+    {parameters}
+    """
 
 
-@one_shot()
-def nanquantile(
-    x: Any,
-    q: Any,
-    axis: AxisLike = None,
-    out: Any = None,
-    overwrite_input: bool = False,
-    method: QuantileMethod = "linear",
-    keepdims: bool = False,
-    *,
-    weights: None = None,
-    device: wgpu.GPUDevice | None = None,
-) -> Any:
+@_quantiles(1, skips_nan=True)
+def nanquantile() -> None:
     """Return quantiles of the items that are not NaN, of a numpy array; else as `quantile`.
 
     Of no such item they are NaN, without numpy's warning.
+
+    {parameters}
     """
-    call = "gw.nanquantile()"
-    return _quantiles(call, x, q, axis, out, method, keepdims, weights, device, most=1, skips_nan=True)
 
 
-@one_shot()
-def nanpercentile(
-    x: Any,
-    q: Any,
-    axis: AxisLike = None,
-    out: Any = None,
-    overwrite_input: bool = False,
-    method: QuantileMethod = "linear",
-    keepdims: bool = False,
-    *,
-    weights: None = None,
-    device: wgpu.GPUDevice | None = None,
-) -> Any:
-    """Return percentiles of the items that are not NaN, of a numpy array; else as `percentile`."""
-    call = "gw.nanpercentile()"
-    return _quantiles(call, x, q, axis, out, method, keepdims, weights, device, most=100, skips_nan=True)
+@_quantiles(100, skips_nan=True)
+def nanpercentile() -> None:
+    """Return percentiles of the items that are not NaN, of a numpy array; else as `percentile`.
+
+    {parameters}
+    """
 
 
 @one_shot()
@@ -481,6 +431,6 @@ def ptp(
         if low.dtype.kind == "b":
             raise DatatypeError(f"{call}: x is of bool, which has no differences; give x.astype(np.uint8)")
         with np.errstate(all="ignore"):
-            return delivered(call, np.subtract(high, low), out)
+            return deliver(call, np.subtract(high, low), out)
     argument_datatype(call, "x", x, low.dtype, LEAF_DATATYPES)
-    return delivered(call, asarray(high - low).astype(low.datatype, copy=False), out)
+    return deliver(call, asarray(high - low).astype(low.datatype, copy=False), out)

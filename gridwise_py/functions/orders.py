@@ -14,32 +14,29 @@ import wgpu
 
 from ..errors import ArgumentError, AxisError, BoundsError, DatatypeError, LengthError, OverlapError
 from ..primitives import ArgSort, CopyRanges, Scatter, SegmentedSort, SortPairs, Transpose
-from ..primitives.array_methods import taken
-from ..primitives.function_arguments import (
+from ..primitives.fusion import EXPRESSIONS
+from ..primitives.reduce_axis import one_axis
+from ..primitives.reorder import Reorder
+from ..primitives.repeated_calls import one_shot
+from ..runtime.array import Array, asarray, is_python
+from ..runtime.chunked_array import ChunkedArray, Items
+from ..types import expression_functions
+from ..types.datatype import DATATYPES, ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype
+from ..types.expression import LEAF_DATATYPES, index
+from ..types.options import MOST_U32, integer, one_of
+from .arguments import (
     Call,
     HostItems,
     argument_array,
     argument_datatype,
     device_of,
     index_array,
-    kept_primitive,
+    keep_primitive,
     numpy_result,
     weak_items,
 )
-from ..primitives.fusion import EXPRESSIONS
-from ..primitives.reduce import Reduce
-from ..primitives.reduce_axis import one_axis
-from ..primitives.reorder import Reorder
-from ..primitives.repeated_calls import one_shot
-from ..runtime.array import Array, asarray, is_python
-from ..runtime.chunked_array import ChunkedArray, Items
-from ..runtime.host_items import extremes
-from ..types import expression_functions
-from ..types.datatype import DATATYPES, ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype
-from ..types.expression import LEAF_DATATYPES, index
-from ..types.operators import Max, Min
-from ..types.options import MOST_U32, integer, one_of
-from .arrays import arange, full, zeros
+from .array_methods import take_items
+from .arrays import arange, check_indices, full, zeros
 
 _U32 = {"u32": DATATYPES["u32"]}
 _INTEGERS = {name: each for name, each in STORAGE_DATATYPES.items() if each.dtype.kind in "iu"}
@@ -101,7 +98,7 @@ def transpose(x: Any, axes: Sequence[int] | None = None, *, device: wgpu.GPUDevi
            [3, 6]])
     """
     made = Call("gw.transpose()", device)
-    call, array = made.name, made.uploaded("x", x)
+    call, array = made.name, made.upload("x", x)
     order = tuple(reversed(range(array.ndim))) if axes is None else _axes(call, axes, array.ndim)
     if sorted(order) != list(range(array.ndim)):
         raise ArgumentError(f"{call}: axes={axes} must have each of the {array.ndim} dimensions of x once")
@@ -116,7 +113,7 @@ def transpose(x: Any, axes: Sequence[int] | None = None, *, device: wgpu.GPUDevi
         at = left.index(axis)
         if at and array.size:
             rows, columns = (prod(array.shape[a] for a in part) for part in (left[:at], left[at:]))
-            primitive = kept_primitive(
+            primitive = keep_primitive(
                 Transpose, array.device, datatype.name, rows=rows, columns=columns, batch=outer
             )  # fmt: skip
             result = primitive.run_once(input=result)["output"]
@@ -159,16 +156,16 @@ def with_last_at(items: Any, axis: int) -> Any:
     return transpose(items, order) if isinstance(items, Array) else np.ascontiguousarray(items.transpose(order))
 
 
-def row_places(rows: Array) -> Array:
+def make_row_places(rows: Array) -> Array:
     """Return the index of each item along the last axis, in one dimension."""
     return asarray(index % rows.shape[-1], rows.device, size=rows.size)
 
 
-def rows_sorted(rows: Array, datatype: Datatype, values: Array | None, *, descending: bool = False) -> Array:
+def sort_rows(rows: Array, datatype: Datatype, values: Array | None, *, descending: bool = False) -> Array:
     """Return the items of rows in order, or values that move with them, in one dimension."""
     options: dict[str, Any] = {"length": rows.shape[-1], "descending": bool(descending)}
     moved = {} if values is None else {"values": values}
-    primitive = kept_primitive(SegmentedSort, rows.device, datatype, "u32" if moved else None, **options)
+    primitive = keep_primitive(SegmentedSort, rows.device, datatype, "u32" if moved else None, **options)
     outputs = primitive.run_once(keys=rows.ravel(), **moved)
     return outputs["output_values" if moved else "output_keys"]
 
@@ -176,14 +173,14 @@ def rows_sorted(rows: Array, datatype: Datatype, values: Array | None, *, descen
 # ---- flip and roll
 
 
-def _reordered(call: str, array: Array, axis: int | None, shift: int | None) -> Array:
+def _reorder(call: str, array: Array, axis: int | None, shift: int | None) -> Array:
     """Return an array with its items along one axis, or all, flipped or rolled."""
     length = array.size if axis is None else array.shape[axis]
     if not array.size or (shift is not None and shift % length == 0):
         return array.copy()
     datatype = _moved_as(call, array)
     before, after = ((), ()) if axis is None else (array.shape[:axis], array.shape[axis + 1 :])
-    primitive = kept_primitive(
+    primitive = keep_primitive(
         Reorder, array.device, datatype.name, outer=prod(before), length=length, inner=prod(after),
         shift=None if shift is None else shift % length,
     )  # fmt: skip
@@ -220,7 +217,7 @@ def flip(x: Any, axis: int | Sequence[int] | None = None, *, device: wgpu.GPUDev
     is_readable = isinstance(x, Array) and x.ndim == 1 and x.datatype.name in LEAF_DATATYPES
     if axis is None and (isinstance(x, EXPRESSIONS) or is_readable):
         return expression_functions.flip(x)
-    array = made.uploaded("x", x)
+    array = made.upload("x", x)
     axes = (None,) if axis is None else _axes(call, axis, array.ndim)
     if len(set(axes)) < len(axes):
         raise AxisError(f"{call}: axis={axis!r} names an axis twice; name each once")
@@ -228,7 +225,7 @@ def flip(x: Any, axis: int | Sequence[int] | None = None, *, device: wgpu.GPUDev
         axes = (None,)  # all items, in one pass
     result = array.copy() if not axes else array
     for each in axes:
-        result = _reordered(call, result, each, None)
+        result = _reorder(call, result, each, None)
     return result if made.on_gpu else numpy_result(result.to_numpy())  # without dimensions a scalar, unlike roll's
 
 
@@ -267,7 +264,7 @@ def roll(
     array([3, 4, 0, 1, 2])
     """
     made = Call("gw.roll()", device)
-    call, array = made.name, made.uploaded("x", x)
+    call, array = made.name, made.upload("x", x)
     given: Any = shift if _is_several(shift) else [shift]
     if getattr(given, "ndim", 1) > 1:
         raise ArgumentError(f"{call}: shift must be a number, or one for each axis, not {shift!r:.60}")
@@ -287,7 +284,7 @@ def roll(
         totals[each] = totals.get(each, 0) + int(places)
     result = array.copy() if not totals else array
     for each, places in totals.items():
-        result = _reordered(call, result, each, places)
+        result = _reorder(call, result, each, places)
     return made.result(result)
 
 
@@ -340,13 +337,13 @@ def put(
     if isinstance(x, np.ndarray) and not x.flags.writeable:
         raise ArgumentError(f"{call}: x is written in place, but is read-only; give a copy")
     device = device_of(x, indices, values, device=device)
-    array = Call(call, device).uploaded("x", x)
+    array = Call(call, device).upload("x", x)
     datatype = _moved_as(call, array)
     places = _places(call, indices, array.size, mode, device)
     items = _values(call, values, array, places.size)
     if places.size and items.size and array.size:
         output = _viewed(array, datatype, (array.size,))
-        primitive = kept_primitive(Scatter, device, datatype.name, places.datatype.name)
+        primitive = keep_primitive(Scatter, device, datatype.name, places.datatype.name)
         primitive.run_once(items=_viewed(items, datatype, (items.size,)), indices=places.ravel(), output=output)
     if isinstance(x, np.ndarray):
         np.copyto(x, array.to_numpy())
@@ -487,40 +484,21 @@ def _places(call: str, indices: Any, length: int, mode: str | None, device: wgpu
     if isinstance(places, Array):
         if places.dtype.kind == "b":
             places = places.astype(np.uint32)
-        _check_kind(call, places.dtype)
+        if places.dtype.kind not in "iu":
+            raise DatatypeError(f"{call}: indices are of {places.dtype}, but must be integers")
         if drops or not places.size:
             return places
-        if mode != "raise":  # as items are taken
-            return taken(call, arange(length, dtype="u32", device=device), places.ravel(), None, mode)
-        ends = [
-            kept_primitive(Reduce, device, places.datatype.name, op).run_once(input=places.ravel())["output"]
-            for op in (Min, Max)
-        ]
-        _check_range(call, [int(output.item()) for output in ends], length)
-        return places
-    if mode in ("wrap", "clip") and places.dtype.itemsize < 8:  # of uint8, say, a length may be no number
+        if mode != "raise":  # as items are take_items
+            return take_items(call, arange(length, dtype="u32", device=device), places.ravel(), None, mode)
+    elif mode in ("wrap", "clip") and places.dtype.itemsize < 8:  # of uint8, say, a length may be no number
         places = places.astype(np.int64)
     if mode == "wrap":
         places = places % max(length, 1)
     elif mode == "clip":
         places = np.clip(places, 0, length - 1)
-    elif not drops and places.size:
-        _check_range(call, [int(end) for end in extremes(places)], length)
+    elif not drops:
+        check_indices(call, places, length, "; give mode='drop' where that is meant")
     return asarray(places, device)
-
-
-def _check_kind(call: str, dtype: np.dtype) -> None:
-    if dtype.kind not in "iu":
-        raise DatatypeError(f"{call}: indices are of {dtype}, but must be integers")
-
-
-def _check_range(call: str, ends: Sequence[int], length: int) -> None:
-    """Raise where the smallest or the largest index is out of range."""
-    for place in ends:
-        if not -length <= place < length:
-            raise BoundsError(
-                f"{call}: index {place} is out of bounds for {length} items; give mode='drop' where that is meant"
-            )
 
 
 def _values(call: str, values: Any, array: Array, count: int) -> Array:
@@ -531,7 +509,7 @@ def _values(call: str, values: Any, array: Array, count: int) -> Array:
         items = values.ravel() if values.datatype == array.datatype else values.ravel().astype(array.datatype)
         if not items.size or items.size >= count:
             return items[:count]
-        return taken(call, items, arange(count, dtype="u32", device=array.device), None, "wrap")
+        return take_items(call, items, arange(count, dtype="u32", device=array.device), None, "wrap")
     given = argument_array(call, "values", values)
     argument_datatype(call, "values", values, given.dtype, ITEM_DATATYPES)
     if given.dtype.kind == "c" and array.dtype.kind != "c":
@@ -592,7 +570,7 @@ def lexsort(keys: Any, axis: int = -1, *, device: wgpu.GPUDevice | None = None) 
     made = Call(call, device_of(*given, device=device))
     arrays: list[Array] = []
     for number, key in enumerate(given):
-        array = made.uploaded(f"key {number}", key)
+        array = made.upload(f"key {number}", key)
         if arrays and array.shape != arrays[0].shape:
             raise LengthError(f"{call}: key {number} has shape {array.shape}, but key 0 has {arrays[0].shape}")
         as_datatype(array.dtype, STORAGE_DATATYPES)
@@ -609,15 +587,15 @@ def lexsort(keys: Any, axis: int = -1, *, device: wgpu.GPUDevice | None = None) 
         order = made.primitive(ArgSort, first.datatype.name).run_once(input=first)["output"]
         for key in others:
             sort = made.primitive(SortPairs, key.datatype.name, "u32")
-            chosen = taken(call, key, order, None, "clip")
+            chosen = take_items(call, key, order, None, "clip")
             order = sort.run_once(keys=chosen, values=order)["output_values"]
     else:
         length = first.shape[-1]
-        order = rows_sorted(first, first.datatype, row_places(first))
+        order = sort_rows(first, first.datatype, make_row_places(first))
         for key in others:
             places = asarray(order + index // length * length)  # among all items
-            chosen = taken(call, key, places, None, "clip").reshape(first.shape)
-            order = rows_sorted(chosen, key.datatype, order)
+            chosen = take_items(call, key, places, None, "clip").reshape(first.shape)
+            order = sort_rows(chosen, key.datatype, order)
         order = order.reshape(first.shape)
     found = made.result(order, np.intp)
     return with_last_at(found, along) if ndim > 1 else found if made.on_gpu else numpy_result(found)

@@ -12,11 +12,6 @@ import wgpu
 
 from ..errors import ArgumentError
 from ..primitives import Scan, ScanAxis
-from ..primitives.function_arguments import (
-    REMEDIES,
-    Call,
-    check_gpu_out,
-)  # fmt: skip
 from ..primitives.fusion import EXPRESSIONS
 from ..primitives.reduce_axis import one_axis
 from ..primitives.repeated_calls import one_shot
@@ -24,10 +19,11 @@ from ..primitives.scan import ScanKind
 from ..runtime.array import Array, empty
 from ..runtime.chunked_array import ChunkedArray
 from ..types.datatype import Datatype, ItemDatatypeLike
-from ..types.operators import Add, BinOpLike, Multiply, as_binop
-from .reductions import Results, first_value, take_combined
-from .signatures import CumProdCall, CumSumCall, CumulativeCall, ScanCall, typed_as
-from .windowed import one_result
+from ..types.operators import Add, BinOp, BinOpLike, Multiply, as_binop
+from .arguments import REMEDIES, Call, check_gpu_out
+from .families import family
+from .reductions import Combination, Results, first_value, one_result, take_combined
+from .signatures import CumSumCall, CumulativeCall, ScanCall, typed_as
 
 _INITIAL = {
     "include_initial": "gw.cumulative_sum and gw.cumulative_prod have it", "initial": "gw.scan has it",
@@ -80,67 +76,67 @@ def scan(
     >>> gw.scan(np.array([3, 1, 2], dtype=np.uint32), kind="exclusive", initial=10)
     array([10, 13, 14], dtype=uint32)
     """
-    return _scan(
-        "gw.scan()", x, op, kind, Results(dtype), out, device, initial, deterministic=deterministic,
-        compensated=compensated,
-    )  # fmt: skip
+    options = {"deterministic": deterministic, "compensated": compensated}
+    return _scan(Combination("gw.scan()", as_binop(op), Results(dtype), device, options=options), x, kind, out, initial)
 
 
-def _scan(
-    call: str,
-    x: Any,
-    op: BinOpLike,
-    kind: str,
-    results: Results,
-    out: Any,
-    device: wgpu.GPUDevice | None,
-    initial: Any = None,
-    **options: bool,
-) -> Any:
-    op, made = as_binop(op), Call(call, device)
-    if op.key is not None:  # items are compared as they are
+def _scan(of: Combination, x: Any, kind: str, out: Any, initial: Any = None) -> Any:
+    """Return prefix sums of all items in C order."""
+    made, results = Call(of.call, of.device), of.results
+    if of.op.key is not None:  # items are compared as they are
         results = replace(results, takes_out=False)
-    of, datatype = take_combined(made, x, Scan.datatypes, results, out)
-    primitive = made.primitive(Scan, of, op, kind, result_dtype=datatype, **options)
+    items, datatype = take_combined(made, x, Scan.datatypes, results, out)
+    primitive = made.primitive(Scan, items, of.op, kind, result_dtype=datatype, **of.options)
     made.take_out(primitive, out, casting="unsafe")
-    start = None if initial is None else first_value(call, op, datatype, primitive.device, initial)
+    start = None if initial is None else first_value(of.call, of.op, datatype, primitive.device, initial)
     return one_result(made, primitive, out, start)
 
 
-@typed_as(CumSumCall)
-@one_shot(REMEDIES | _INITIAL)
-def cumsum(
-    x: Any,
-    axis: int | None = None,
-    dtype: ItemDatatypeLike | None = None,
-    out: Any = None,
-    *,
-    deterministic: bool = False,
-    compensated: bool = False,
-    device: wgpu.GPUDevice | None = None,
-) -> Any:
+@family(REMEDIES | _INITIAL)
+def _accumulating(call: str, op: BinOp) -> CumSumCall:
+    @typed_as(CumSumCall)
+    def accumulate(
+        x: Any,
+        axis: int | None = None,
+        dtype: ItemDatatypeLike | None = None,
+        out: Any = None,
+        *,
+        deterministic: bool = False,
+        compensated: bool = False,
+        device: wgpu.GPUDevice | None = None,
+    ) -> Any:
+        """Parameters
+        ----------
+        x : array_like or Array
+            Any shape, of any datatype: bool, integers and floats of 8 to 64 bits. See `sum`.
+        axis : int, optional
+            Along which items are combined, from the end if negative; by default all items in C order, as one dimension.
+        dtype : Datatype, str or numpy dtype, optional
+            Of the result, and what items are converted to as they are read; by default that of `out`, else int64 or
+            uint64 for bool and integers, as in numpy, and that of `x` for floats.
+        out : numpy.ndarray or Array, optional
+            Where to put the result, of the result's kind, shape and dtype. It may be an input.
+        deterministic, compensated : bool, default False
+            For floats: the same bits everywhere; prefix sums whose error hardly grows with n. See `Scan`. An axis of
+            several dimensions takes `deterministic` alone.
+        device : wgpu.GPUDevice, optional
+            By default that of `x`, else `default_device()`.
+
+        Returns
+        -------
+        numpy.ndarray or Array
+        """
+        options = {"deterministic": deterministic, "compensated": compensated}
+        return _scan_along(Combination(call, op, Results(dtype, widens=True), device, axis, options=options), x, out)
+
+    return accumulate
+
+
+@_accumulating(Add)
+def cumsum() -> None:
     """Return the inclusive prefix sums.
 
-    Parameters
-    ----------
-    x : array_like or Array
-        Any shape, of any datatype: bool, integers and floats of 8 to 64 bits. See `sum`.
-    axis : int, optional
-        Along which items are combined, from the end if negative; by default all items in C order, as one dimension.
-    dtype : Datatype, str or numpy dtype, optional
-        Of the result, and what items are converted to as they are read; by default that of `out`, else int64 or uint64
-        for bool and integers, as in numpy, and that of `x` for floats.
-    out : numpy.ndarray or Array, optional
-        Where to put the result, of the result's kind, shape and dtype. It may be an input.
-    deterministic, compensated : bool, default False
-        For floats: the same bits everywhere; prefix sums whose error hardly grows with n. See `Scan`. An axis of
-        several dimensions takes `deterministic` alone.
-    device : wgpu.GPUDevice, optional
-        By default that of `x`, else `default_device()`.
-
-    Returns
-    -------
-    numpy.ndarray or Array
+    {parameters}
 
     Examples
     --------
@@ -153,44 +149,13 @@ def cumsum(
     array([[1., 2., 3.],
            [1., 2., 3.]], dtype=float32)
     """
-    return _scan_along(
-        "gw.cumsum()", x, Add, Results(dtype, widens=True), out, device, axis,
-        deterministic=deterministic, compensated=compensated,
-    )  # fmt: skip
 
 
-@typed_as(CumProdCall)
-@one_shot(REMEDIES | _INITIAL)
-def cumprod(
-    x: Any,
-    axis: int | None = None,
-    dtype: ItemDatatypeLike | None = None,
-    out: Any = None,
-    *,
-    deterministic: bool = False,
-    device: wgpu.GPUDevice | None = None,
-) -> Any:
+@_accumulating(Multiply)
+def cumprod() -> None:
     """Return the inclusive prefix products.
 
-    Parameters
-    ----------
-    x : array_like or Array
-        Any shape, of any datatype: bool, integers and floats of 8 to 64 bits. See `sum`.
-    axis : int, optional
-        Along which items are combined, from the end if negative; by default all items in C order, as one dimension.
-    dtype : Datatype, str or numpy dtype, optional
-        Of the result, and what items are converted to as they are read; by default that of `out`, else int64 or uint64
-        for bool and integers, as in numpy, and that of `x` for floats.
-    out : numpy.ndarray or Array, optional
-        Where to put the result, of the result's kind, shape and dtype. It may be an input.
-    deterministic : bool, default False
-        For floats: the same bits everywhere. See `Scan`.
-    device : wgpu.GPUDevice, optional
-        By default that of `x`, else `default_device()`.
-
-    Returns
-    -------
-    numpy.ndarray or Array
+    {parameters}
 
     Notes
     -----
@@ -204,40 +169,57 @@ def cumprod(
     >>> gw.cumprod([3, 1, 2])
     array([3, 3, 6])
     """
-    return _scan_along(
-        "gw.cumprod()", x, Multiply, Results(dtype, widens=True), out, device, axis, deterministic=deterministic
-    )
 
 
-@typed_as(CumulativeCall)
-@one_shot(REMEDIES)
-def cumulative_sum(
-    x: Any,
-    *,
-    axis: int | None = None,
-    dtype: ItemDatatypeLike | None = None,
-    include_initial: bool = False,
-    out: Any = None,
-    device: wgpu.GPUDevice | None = None,
-) -> Any:
+@family(REMEDIES)
+def _cumulative(call: str, op: BinOp) -> CumulativeCall:
+    @typed_as(CumulativeCall)
+    def accumulate(
+        x: Any,
+        *,
+        axis: int | None = None,
+        dtype: ItemDatatypeLike | None = None,
+        include_initial: bool = False,
+        out: Any = None,
+        device: wgpu.GPUDevice | None = None,
+    ) -> Any:
+        """Parameters
+        ----------
+        x : array_like or Array
+            Of any shape and datatype.
+        axis : int, optional
+            Needed for several dimensions.
+        dtype : Datatype, str or numpy dtype, optional
+        include_initial : bool, default False
+        out : numpy.ndarray or Array, optional
+            Where to put the result, of the result's kind, shape and dtype.
+        device : wgpu.GPUDevice, optional
+            By default that of `x`, else `default_device()`.
+
+        Returns
+        -------
+        numpy.ndarray or Array
+        """
+        of = Combination(call, op, Results(dtype, widens=True), device, axis)
+        if isinstance(x, EXPRESSIONS):
+            return _scan_along(of, x, out, include_initial)
+        items = Call(call).items("x", x, chunked=True)
+        if axis is None and items.ndim == 0:  # as in numpy
+            x = items.ravel()
+        elif axis is None and items.ndim != 1:
+            raise ArgumentError(
+                f"{call}: x has {items.ndim} dimensions, so it needs axis=; for all items in C order give x.ravel()"
+            )
+        return _scan_along(of if axis is not None else replace(of, axis=0), x, out, include_initial)
+
+    return accumulate
+
+
+@_cumulative(Add)
+def cumulative_sum() -> None:
     """Return the inclusive prefix sums, as the array API standard has them.
 
-    Parameters
-    ----------
-    x : array_like or Array
-        Of any shape and datatype.
-    axis : int, optional
-        Needed for several dimensions.
-    dtype : Datatype, str or numpy dtype, optional
-    include_initial : bool, default False
-    out : numpy.ndarray or Array, optional
-        Where to put the result, of the result's kind, shape and dtype.
-    device : wgpu.GPUDevice, optional
-        By default that of `x`, else `default_device()`.
-
-    Returns
-    -------
-    numpy.ndarray or Array
+    {parameters}
 
     Examples
     --------
@@ -245,38 +227,13 @@ def cumulative_sum(
     >>> gw.cumulative_sum([3, 1, 2], include_initial=True)
     array([0, 3, 4, 6])
     """
-    return _cumulative("gw.cumulative_sum()", x, Add, Results(dtype, widens=True), out, device, axis, include_initial)
 
 
-@typed_as(CumulativeCall)
-@one_shot(REMEDIES)
-def cumulative_prod(
-    x: Any,
-    *,
-    axis: int | None = None,
-    dtype: ItemDatatypeLike | None = None,
-    include_initial: bool = False,
-    out: Any = None,
-    device: wgpu.GPUDevice | None = None,
-) -> Any:
+@_cumulative(Multiply)
+def cumulative_prod() -> None:
     """Return the inclusive prefix products, as the array API standard has them.
 
-    Parameters
-    ----------
-    x : array_like or Array
-        Of any shape and datatype.
-    axis : int, optional
-        Needed for several dimensions.
-    dtype : Datatype, str or numpy dtype, optional
-    include_initial : bool, default False
-    out : numpy.ndarray or Array, optional
-        Where to put the result, of the result's kind, shape and dtype.
-    device : wgpu.GPUDevice, optional
-        By default that of `x`, else `default_device()`.
-
-    Returns
-    -------
-    numpy.ndarray or Array
+    {parameters}
 
     Examples
     --------
@@ -284,32 +241,6 @@ def cumulative_prod(
     >>> gw.cumulative_prod([3, 1, 2], include_initial=True)
     array([1, 3, 3, 6])
     """
-    return _cumulative(
-        "gw.cumulative_prod()", x, Multiply, Results(dtype, widens=True), out, device, axis, include_initial
-    )
-
-
-def _cumulative(
-    call: str,
-    x: Any,
-    op: BinOpLike,
-    results: Results,
-    out: Any,
-    device: wgpu.GPUDevice | None,
-    axis: int | None,
-    include_initial: bool,
-) -> Any:
-    if isinstance(x, EXPRESSIONS):
-        return _scan_along(call, x, op, results, out, device, axis, include_initial)
-    items = Call(call).items("x", x, chunked=True)
-    if axis is None and items.ndim == 0:  # as in numpy
-        x = items.ravel()
-    elif axis is None and items.ndim != 1:
-        raise ArgumentError(
-            f"{call}: x has {items.ndim} dimensions, so it needs axis=; for all items in C order give x.ravel()"
-        )
-    axis = 0 if axis is None else axis
-    return _scan_along(call, x, op, results, out, device, axis, include_initial)
 
 
 def _goes_behind(call: Call, datatype: Datatype) -> bool:
@@ -331,26 +262,17 @@ def _behind_initial(call: Call, scan: Scan, out: Any) -> Any:
     return output
 
 
-def _scan_along(
-    call: str,
-    x: Any,
-    op: BinOpLike,
-    results: Results,
-    out: Any,
-    device: wgpu.GPUDevice | None,
-    axis: int | None,
-    include_initial: bool = False,
-    **options: bool,
-) -> Any:
+def _scan_along(of: Combination, x: Any, out: Any, include_initial: bool = False) -> Any:
     """Return inclusive prefix sums along an axis, or of all items."""
-    if isinstance(x, EXPRESSIONS) and axis is not None:
+    call, options = of.call, dict(of.options)
+    if isinstance(x, EXPRESSIONS) and of.axis is not None:
         raise ArgumentError(f"{call}: an expression has no axes; leave out axis=, or store it with gw.asarray(x)")
     if include_initial and (isinstance(x, EXPRESSIONS) or (isinstance(x, Array) and x.ndim == 1)):
-        if axis is not None:
-            one_axis(call, axis, 1)
-        made = Call(call, device)
-        of, datatype = take_combined(made, x, Scan.datatypes, results, None)
-        primitive = made.primitive(Scan, of, as_binop(op), "inclusive", result_dtype=datatype)
+        if of.axis is not None:
+            one_axis(call, of.axis, 1)
+        made = Call(call, of.device)
+        kind, datatype = take_combined(made, x, Scan.datatypes, of.results, None)
+        primitive = made.primitive(Scan, kind, of.op, "inclusive", result_dtype=datatype)
         if _goes_behind(made, datatype):
             return _behind_initial(made, primitive, out)
         if isinstance(x, EXPRESSIONS):
@@ -358,14 +280,14 @@ def _scan_along(
                 f"{call}: include_initial=True does not take a counted expression, or one with results of 1 or 2 "
                 f"bytes; store it first, with gw.asarray(x)"
             )
-    if axis is None:
-        return _scan(call, x, op, "inclusive", results, out, device, **options)
-    items = Call(call, device).items("x", x, computes=True, chunked=True)
+    if of.axis is None:
+        return _scan(of, x, "inclusive", out)
+    items = Call(call, of.device).items("x", x, computes=True, chunked=True)
     if not items.ndim:  # as numpy has it
         items = items.ravel()
-    along = one_axis(call, axis, items.ndim)
+    along = one_axis(call, of.axis, items.ndim)
     if items.ndim == 1 and not include_initial:
-        return _scan(call, items, op, "inclusive", results, out, device, **options)
+        return _scan(of, items, "inclusive", out)
     if isinstance(x, ChunkedArray):
         raise ArgumentError(
             f"{call}: include_initial=True does not take a ChunkedArray; its prefix sums without the initial item are "
@@ -373,16 +295,16 @@ def _scan_along(
         )
     if options.pop("compensated", False):
         raise ArgumentError(
-            f"{call}: compensated=True is for the prefix sums of all items, not along axis={axis!r} of several "
+            f"{call}: compensated=True is for the prefix sums of all items, not along axis={of.axis!r} of several "
             f"dimensions; leave out one of the two, or give dtype=np.float64 where the device computes with it"
         )
     shape = tuple(size + (include_initial and k == along) for k, size in enumerate(items.shape))
-    made = Call(call, device)
-    of, datatype = take_combined(made, items, ScanAxis.datatypes, results, out)
+    made = Call(call, of.device)
+    kind, datatype = take_combined(made, items, ScanAxis.datatypes, of.results, out)
     of_axis: dict[str, Any] = {
         "shape": items.shape, "axis": along, "include_initial": include_initial, "result_dtype": datatype, **options,
     }  # fmt: skip
-    primitive = made.primitive(ScanAxis, of, as_binop(op), "inclusive", **of_axis)
+    primitive = made.primitive(ScanAxis, kind, of.op, "inclusive", **of_axis)
     made.take_out(primitive, out, shape, casting="unsafe")
     result = made.results(primitive)["output"]
     return out if out is not None else result.reshape(shape)

@@ -15,12 +15,6 @@ import wgpu
 from ..errors import ArgumentError, DatatypeError, LengthError, LimitError
 from ..primitives import ReduceByKey, Repeat, ScanByKey, SegmentedReduce, SegmentedScan, SegmentedSort, SegmentedTopK
 from ..primitives.engines.segments import KEY_DATATYPES
-from ..primitives.function_arguments import (
-    REMEDIES,
-    Call,
-    HostItems,
-    index_array,
-)  # fmt: skip
 from ..primitives.fusion import EXPRESSIONS
 from ..primitives.reduce_axis import one_axis
 from ..primitives.repeated_calls import one_shot
@@ -32,8 +26,9 @@ from ..runtime.host_items import cast_items, extremes
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, VALUE_DATATYPES, Datatype
 from ..types.expression import Expression
 from ..types.operators import Add, BinOpLike
+from .arguments import REMEDIES, Call, HostItems, index_array
 from .arrays import full, take
-from .rankings import TopItems
+from .sorts import TopItems
 
 #: What the functions take: an array of numpy or what numpy makes one of, an Array, or an expression of Arrays.
 Segmentable: TypeAlias = HostItems | Array | Expression
@@ -86,14 +81,14 @@ class _Call(Call):
                 items = cast_items(items, _WIDENED[items.dtype.kind])
         return self.hold(name, items, value, known)
 
-    def narrowed(self, name: str, items: Any) -> Any:
+    def narrow(self, name: str, items: Any) -> Any:
         """Return a result in numpy in the dtype that an argument had before it was made wider."""
         return items if self.on_gpu or name not in self._dtypes else cast_items(items, self._dtypes[name])
 
     def take_offsets(self, offsets: Any, items: int | None) -> int:
         """Take offsets; return the number of segments."""
         if not isinstance(offsets, (Items, *EXPRESSIONS)):
-            offsets = _checked_offsets(self.name, index_array(self.name, "offsets", offsets), items)
+            offsets = _check_offsets(self.name, index_array(self.name, "offsets", offsets), items)
             self.longest_segment = int(np.diff(offsets).max(initial=0)) if offsets.ndim == 1 else None
         self.take("offsets", offsets, _U32, fuses=False)
         if self.sizes["offsets"] == 0:
@@ -101,7 +96,7 @@ class _Call(Call):
         return self.sizes["offsets"] - 1
 
 
-def _checked_offsets(call: str, offsets: np.ndarray, items: int | None) -> np.ndarray:
+def _check_offsets(call: str, offsets: np.ndarray, items: int | None) -> np.ndarray:
     """Return offsets as u32.
 
     Raises
@@ -161,7 +156,7 @@ def reduce_by_key(
     kinds = call.take_wide("keys", keys, KEY_DATATYPES), call.take_wide("items", x, ITEM_DATATYPES)
     call.check_lengths()
     outputs = call.results(call.primitive(ReduceByKey, *kinds, op, size=size, deterministic=deterministic))
-    return ReducedByKey(call.narrowed("keys", outputs["output_keys"]), outputs["output_values"])
+    return ReducedByKey(call.narrow("keys", outputs["output_keys"]), outputs["output_values"])
 
 
 @one_shot(REMEDIES)
@@ -511,9 +506,9 @@ def repeat(
     if axis is not None:
         along = one_axis(call.name, axis, ndim)
         if ndim > 1:
-            return _repeated_along(call.name, items, repeats, along, size, device)
+            return _repeat_along(call.name, items, repeats, along, size, device)
     if isinstance(x, Array) and x.datatype.itemsize_bytes < 4 and x.count is None and not isinstance(repeats, Array):
-        return _repeated_along(call.name, x.ravel(), repeats, 0, size, device)
+        return _repeat_along(call.name, x.ravel(), repeats, 0, size, device)
     kind = call.take_wide("values", x if ndim == 1 else cast(Any, items).ravel(), ITEM_DATATYPES, fuses=False)
     length = call.sizes.get("values")
     if isinstance(repeats, Array):
@@ -536,7 +531,7 @@ def repeat(
     room = (total or 0) if size is None else size
     primitive = call.primitive(Repeat, kind, size=max(room, 1))
     if not call.on_gpu:
-        return call.narrowed("values", call.results(primitive)["output"])[:room]
+        return call.narrow("values", call.results(primitive)["output"])[:room]
     given = (array for array in call.arrays.values() if isinstance(array, Array))
     if total is None or any(array.count is not None for array in given):
         found = call.run(primitive)["output"]
@@ -564,7 +559,7 @@ def _counted(call: str, counts: np.ndarray, length: int) -> tuple[np.ndarray, in
     return cast_items(counts, np.uint32).reshape(-1), total
 
 
-def _repeated_along(
+def _repeat_along(
     call: str, items: Any, repeats: Any, axis: int, size: int | None, device: wgpu.GPUDevice | None
 ) -> Any:
     """Return an array of several dimensions repeated along one of them."""

@@ -15,16 +15,6 @@ import wgpu
 
 from ..errors import ArgumentError, BoundsError, LengthError
 from ..primitives import Partition, RunLength, Select, Sort, SortPairs, Unique
-from ..primitives.function_arguments import (
-    Call,
-    HostItems,
-    argument_array,
-    check_one_dimension,
-    delivered,
-    device_of,
-    index_array,
-    stored_leaves,
-)
 from ..primitives.fusion import EXPRESSIONS, FUSED, flat_of
 from ..primitives.reduce_axis import one_axis
 from ..primitives.repeated_calls import one_shot
@@ -35,6 +25,16 @@ from ..runtime.chunked_array import ChunkedArray, Items
 from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES
 from ..types.expression import Expression
 from ..types.program import Flat
+from .arguments import (
+    Call,
+    HostItems,
+    argument_array,
+    check_one_dimension,
+    deliver,
+    device_of,
+    index_array,
+    stored_leaves,
+)
 from .arrays import arange, ones, take
 from .orders import put
 
@@ -139,7 +139,7 @@ def compress(
     if axis is not None:
         along = one_axis(call, axis, 1 if isinstance(items, EXPRESSIONS) else items.ndim)
         if not isinstance(items, EXPRESSIONS) and items.ndim > 1:
-            return delivered(call, _compressed_along(call, flags, items, along, device), out, "back")
+            return deliver(call, _compress_along(call, flags, items, along, device), out, "back")
     if not isinstance(items, EXPRESSIONS) and items.ndim != 1:
         if not isinstance(flags, EXPRESSIONS) and items.ndim and flags.shape == items.shape:
             flags = flags.ravel()
@@ -149,7 +149,7 @@ def compress(
     options = {"where": kinds["flags"]} if isinstance(kinds["flags"], Flat) else {"flag_dtype": kinds["flags"]}
     primitive = made.primitive(Select, kinds["input"], **options)
     if not made.on_gpu:
-        return delivered(call, made.results(primitive)["output"], out, "back")
+        return deliver(call, made.results(primitive)["output"], out, "back")
     if out is not None and not isinstance(out, Array):
         raise ArgumentError(
             f"{call}: out is {type(out).__name__}, but the result stays on the GPU, as an input is there; give an Array"
@@ -192,7 +192,7 @@ def _length_of(call: str, each: Any) -> int | None:
     return None if counted or each.ndim != 1 else each.size
 
 
-def _compressed_along(call: str, flags: Any, items: Any, axis: int, device: wgpu.GPUDevice | None) -> Any:
+def _compress_along(call: str, flags: Any, items: Any, axis: int, device: wgpu.GPUDevice | None) -> Any:
     """Return what a condition on the host chooses along an axis of an array of several dimensions."""
     if isinstance(flags, (*EXPRESSIONS, Items)):
         raise ArgumentError(
@@ -227,7 +227,7 @@ def extract(condition: Selectable, x: Selectable, *, device: wgpu.GPUDevice | No
         Of one dimension; an Array carries its count.
     """
     call = Call("gw.extract()")
-    return compress(call.raveled("condition", condition), call.raveled("x", x), device=device)
+    return compress(call.ravel("condition", condition), call.ravel("x", x), device=device)
 
 
 @one_shot()

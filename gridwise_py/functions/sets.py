@@ -15,25 +15,13 @@ import wgpu
 from ..errors import ArgumentError
 from ..primitives import Merge, RunLength, Sort, SortPairs, Unique
 from ..primitives.engines.merge_order import Less
-from ..primitives.function_arguments import (
-    Call,
-    HostItems,
-    argument_datatype,
-    weak_items,
-)
 from ..primitives.repeated_calls import one_shot
 from ..primitives.search import SEARCHED_DATATYPES, IsIn
 from ..runtime.array import Array, asarray, is_python
 from ..runtime.chunked_array import ChunkedArray, Items
-from ..types.datatype import (
-    DATATYPES,
-    ITEM_DATATYPES,
-    STORAGE_DATATYPES,
-    VALUE_DATATYPES,
-    Datatype,
-    as_datatype,
-)
+from ..types.datatype import DATATYPES, ITEM_DATATYPES, STORAGE_DATATYPES, VALUE_DATATYPES, Datatype, as_datatype
 from ..types.options import one_of
+from .arguments import Call, HostItems, argument_datatype, weak_items
 from .arrays import arange, full
 from .selections import compress, unique
 from .sorts import sort
@@ -169,19 +157,19 @@ class _Sets:
         self.datatype: Datatype = self.call.promote(given, computes=False)
         self.device: wgpu.GPUDevice = self.call.device
         self._arrays: list[Array] = [
-            asarray(self.call.converted(name, self.datatype).ravel(), self.device) for name in given
+            asarray(self.call.convert(name, self.datatype).ravel(), self.device) for name in given
         ]
 
-    def sorted(self, number: int, *, unique: bool) -> Array:
+    def sort(self, number: int, *, unique: bool) -> Array:
         """Return an argument's items in order; if asked for each of them once, counted."""
         items = self.call.primitive(Sort, self.datatype).run_once(input=self._arrays[number])["output"]
         if not unique:
             return items
         return self.call.primitive(Unique, self.datatype).run_once(keys=items)["output"]
 
-    def merged(self, *, unique: bool, tags: bool = False) -> tuple[Array, Array | None]:
+    def merge(self, *, unique: bool, tags: bool = False) -> tuple[Array, Array | None]:
         """Return the items of both arguments in order, counted or not, and for each the argument that it is from."""
-        first, second = (self.sorted(number, unique=unique) for number in (0, 1))
+        first, second = (self.sort(number, unique=unique) for number in (0, 1))
         if not tags:
             return merge(first, second), None
         numbers = (full(first.size, 0, "u32", self.device), full(second.size, 1, "u32", self.device))
@@ -194,7 +182,7 @@ class _Sets:
         outputs = primitive.run_once(keys=merged)
         return outputs["values"], outputs["lengths"]
 
-    def placed(self, number: int, *, unique: bool) -> tuple[Array, Array]:
+    def place(self, number: int, *, unique: bool) -> tuple[Array, Array]:
         """Return an argument's items in order, and where each is; if asked for each of them once, counted."""
         items = self._arrays[number]
         order = arange(items.size, dtype="u32", device=self.device)
@@ -211,7 +199,7 @@ class _Sets:
 
     def common(self, *, unique: bool) -> tuple[Any, Any, Any]:
         """Return the items that are in both arguments, and where each is first in the one and in the other."""
-        placed = [self.placed(number, unique=unique) for number in (0, 1)]
+        placed = [self.place(number, unique=unique) for number in (0, 1)]
         found: list[Array] = []
         for (keys, places), (others, others_places) in (placed, placed[::-1]):
             # Of equal items those of the first array come first in a merge.
@@ -253,7 +241,7 @@ def union1d(ar1: SetItems, ar2: SetItems, *, device: wgpu.GPUDevice | None = Non
     array([1, 2, 3], dtype=uint32)
     """
     sets = _Sets("gw.union1d()", ar1, ar2, device)
-    merged, _ = sets.merged(unique=False)
+    merged, _ = sets.merge(unique=False)
     return sets.call.result(sets.call.primitive(Unique, sets.datatype).run_once(keys=merged)["output"])
 
 
@@ -293,7 +281,7 @@ def intersect1d(
     sets = _Sets("gw.intersect1d()", ar1, ar2, device)
     if return_indices:
         return sets.common(unique=not assume_unique)
-    merged, _ = sets.merged(unique=not assume_unique)
+    merged, _ = sets.merge(unique=not assume_unique)
     items, lengths = sets.runs(merged)
     return sets.call.result(compress(lengths == 2, items))
 
@@ -319,7 +307,7 @@ def setxor1d(ar1: SetItems, ar2: SetItems, assume_unique: bool = False, *, devic
     array([1, 2], dtype=uint32)
     """
     sets = _Sets("gw.setxor1d()", ar1, ar2, device)
-    merged, _ = sets.merged(unique=not assume_unique)
+    merged, _ = sets.merge(unique=not assume_unique)
     items, lengths = sets.runs(merged)
     return sets.call.result(compress(lengths == 1, items))
 
@@ -362,7 +350,7 @@ def setdiff1d(
         found = isin(items if count is None else items.viewed_as(items.shape), second, invert=True, device=device)
         return compress(found if count is None else found.counted_by(count), items, device=device)
     sets = _Sets(call.name, first, second, device)
-    merged, numbers = sets.merged(unique=not assume_unique, tags=True)
+    merged, numbers = sets.merge(unique=not assume_unique, tags=True)
     items, lengths = sets.runs(merged)
     # Of each item the first array that has it: in a merge those of ar1 come first.
     assert numbers is not None, "they are asked for"
@@ -420,7 +408,7 @@ def isin(
     datatype = call.promote({"element": first, "test_elements": second}, computes=False)
     if datatype.name not in SEARCHED_DATATYPES:
         datatype = as_datatype("i32" if datatype.dtype.kind == "i" else "u32", DATATYPES)
-    queries, others = (asarray(call.converted(name, datatype), call.device) for name in ("element", "test_elements"))
+    queries, others = (asarray(call.convert(name, datatype), call.device) for name in ("element", "test_elements"))
     ordered = call.primitive(Sort, datatype).run_once(input=others.ravel())["output"]
     found = call.primitive(IsIn, datatype).run_once(sorted=ordered, queries=queries)["output"]
     items = call.result(asarray(found == 0 if invert else found != 0))

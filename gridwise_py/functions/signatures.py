@@ -14,13 +14,13 @@ import wgpu
 from numpy.typing import NDArray
 
 from ..primitives.engines.merge_order import Less
-from ..primitives.function_arguments import HostItems
 from ..primitives.scan import ScanKind
 from ..runtime.array import Array
 from ..runtime.chunked_array import Items, ItemsT
 from ..types.datatype import ItemDatatypeLike
 from ..types.expression import Expression
 from ..types.operators import BinOpLike
+from .arguments import HostItems
 
 # Signatures are read in rows.
 # fmt: off
@@ -195,13 +195,10 @@ class ExtremeCall(Protocol):
 # ---- scans
 
 
-class _ScanOptions(TypedDict, total=False):
+class _SumScanOptions(TypedDict, total=False):
     deterministic: bool
-    device: wgpu.GPUDevice | None
-
-
-class _SumScanOptions(_ScanOptions, total=False):
     compensated: bool
+    device: wgpu.GPUDevice | None
 
 
 class _InitialScanOptions(_SumScanOptions, total=False):
@@ -236,7 +233,7 @@ class ScanCall(Protocol):
 
 
 class CumSumCall(Protocol):
-    """`cumsum`."""
+    """`cumsum` and `cumprod`."""
 
     @overload
     def __call__(
@@ -252,26 +249,6 @@ class CumSumCall(Protocol):
     def __call__(
         self, x: HostItems, axis: int | None = ..., dtype: ItemDatatypeLike | None = ...,
         out: NDArray[Any] | None = ..., **options: Unpack[_SumScanOptions]
-    ) -> NDArray[Any]: ...
-
-
-class CumProdCall(Protocol):
-    """`cumprod`."""
-
-    @overload
-    def __call__(
-        self, x: ItemsT, axis: int | None = ..., dtype: ItemDatatypeLike | None = ..., out: ItemsT | None = ...,
-        **options: Unpack[_ScanOptions]
-    ) -> ItemsT: ...
-    @overload
-    def __call__(
-        self, x: NDArray[FloatT], axis: int | None = ..., dtype: None = ..., out: NDArray[FloatT] | None = ...,
-        **options: Unpack[_ScanOptions]
-    ) -> NDArray[FloatT]: ...
-    @overload
-    def __call__(
-        self, x: HostItems, axis: int | None = ..., dtype: ItemDatatypeLike | None = ...,
-        out: NDArray[Any] | None = ..., **options: Unpack[_ScanOptions]
     ) -> NDArray[Any]: ...
 
 

@@ -6,7 +6,7 @@ on the GPU, which expressions take as numbers; nothing is read back.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from math import prod
 from typing import Any, NamedTuple, TypeAlias, cast
@@ -16,19 +16,10 @@ import wgpu
 
 from ..errors import ArgumentError, DatatypeError, LengthError
 from ..primitives import FindIf, Map, Reduce, ReduceAxis
-from ..primitives.function_arguments import (
-    Call,
-    HostItems,
-    argument_array,
-    delivered,
-    device_of,
-    kept_primitive,
-    stored_leaves,
-)
 from ..primitives.fusion import EXPRESSIONS, flat_of
-from ..primitives.reduce_axis import axes_of, is_together
+from ..primitives.reduce_axis import axes_of, one_axis
 from ..primitives.repeated_calls import one_shot
-from ..runtime.array import Array, asarray, is_python
+from ..runtime.array import Array, asarray
 from ..runtime.chunked_array import ChunkedArray
 from ..runtime.context import context_of
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, ItemDatatypeLike, as_datatype
@@ -50,8 +41,22 @@ from ..types.operators import Add, And, BinOp, Max, Min, Or
 from ..types.options import integer
 from ..types.program import Flat
 from ..types.struct_operators import ArgMax, ArgMin, ArgMinMax, ArgRank, MinMax, Moments
+from .arguments import Call, HostItems, argument_array, deliver, device_of, keep_primitive, stored_leaves
 from .arrays import full_like, take
-from .reductions import mask_of, masked_items, reduce, sum
+from .families import family
+from .reductions import (
+    Axes,
+    Combination,
+    Results,
+    check_order,
+    combine,
+    mask_of,
+    masked_items,
+    narrow_numbers,
+    numbers_and_mask,
+    reduce,
+    sum,
+)  # fmt: skip
 from .selections import count_selected
 from .signatures import AxisLike, Where
 
@@ -60,19 +65,6 @@ Reducible: TypeAlias = HostItems | Array | Expression
 #: And several Arrays that act as one.
 Findable: TypeAlias = Reducible | ChunkedArray
 
-# Made once: primitives are kept by them.
-_INDEX: Later = result.index
-_DIVIDED: Any = result / scalar("divisor", "f32")
-_MEAN: Any = where(result.count == u32(0), scalar("empty", "f32"), result.total / f32(result.count))
-
-
-def _variance() -> Any:
-    freedom = f32(result.count) - scalar("correction", "f32")
-    return result.m2 / where(freedom > 0.0, freedom, scalar("least", "f32"))
-
-
-_VARIANCE: Any = _variance()
-_DEVIATION: Any = sqrt(_VARIANCE)
 #: The fields of structs that were reduced along an axis, as words.
 _FIELDS = "fields"
 #: What `Moments` leaves out.
@@ -82,23 +74,29 @@ _WORDS = "words"
 _LOW, _HIGH = u32(_WORDS, components=2)
 
 
+def _variance_of(count: Any, m2: Any) -> Any:
+    freedom = f32(count) - scalar("correction", "f32")
+    return m2 / where(freedom > 0.0, freedom, scalar("least", "f32"))
+
+
+def _mean_of(count: Any, total: Any) -> Any:
+    return where(count == u32(0), scalar("empty", "f32"), total / f32(count))
+
+
 def _place_along(fields: int) -> Any:
     """Return an expression of the last of some fields, an index: its place along the axis."""
     return u32(_FIELDS, components=fields)[-1] // scalar("step", "u32") % scalar("length", "u32")
 
 
-def _along_axes() -> tuple[Any, Any, Any]:
-    """Return expressions of the fields: a variance, a deviation, a mean."""
-    of, _, m2 = u32(_FIELDS, components=3)
-    freedom = f32(of) - scalar("correction", "f32")
-    variance = bitcast("f32", m2) / where(freedom > 0.0, freedom, scalar("least", "f32"))
-    count, total = u32(_FIELDS, components=2)
-    return variance, sqrt(variance), where(count == 0, scalar("empty", "f32"), bitcast("f32", total) / f32(count))
-
-
+_OF_MOMENTS, _OF_SUMS = u32(_FIELDS, components=3), u32(_FIELDS, components=2)
+# What is computed of the result of a reduction of all items, and of the fields of those along axes. Made once:
+# primitives are kept by them.
+_INDEX: Later = result.index
 _PLACES = {fields: _place_along(fields) for fields in (2, 3)}
-#: What is computed of the fields along an axis, by what is of all.
-_ALONG: dict[int, Any] = dict(zip(map(id, (_VARIANCE, _DEVIATION, _MEAN)), _along_axes(), strict=True))
+_DIVIDED: Any = result / scalar("divisor", "f32")
+_MEANS = _mean_of(result.count, result.total), _mean_of(_OF_SUMS[0], bitcast("f32", _OF_SUMS[1]))
+_VARIANCES = _variance_of(result.count, result.m2), _variance_of(_OF_MOMENTS[0], bitcast("f32", _OF_MOMENTS[2]))
+_DEVIATIONS = sqrt(_VARIANCES[0]), sqrt(_VARIANCES[1])
 
 
 @lru_cache(maxsize=6)
@@ -138,8 +136,8 @@ class ArgMinAndMax(NamedTuple):
     max: Any
 
 
-class _Items:
-    """The items of a call, as expressions.
+class Reduction:
+    """The items of a call as expressions, and how these are reduced: all, or those along axes.
 
     Parameters
     ----------
@@ -147,44 +145,52 @@ class _Items:
         For messages.
     x : object
     device : wgpu.GPUDevice or None
+    axis : int or tuple of int, optional
+    keepdims : bool
     mask : numpy.ndarray, Array or Expression, optional
         Which items count, of bool.
     """
 
-    def __init__(self, call: str, x: Any, device: wgpu.GPUDevice | None, mask: Any = None):
-        self._call = call
-        self._device = device
-        #: Which items count, of bool; None for all.
-        self.mask: Expression | None = None
-        if mask is not None:
-            x, mask = masked_items(call, x, mask, device)
-            if isinstance(mask, np.ndarray):
-                self._device = device_of(device=device)
-                mask = asarray(mask.reshape(-1), self._device)
-            self.mask = mask.as_expression()
-        self.on_gpu: bool = isinstance(x, Operators)
-        self.shape: tuple[int, ...] = ()
-        self.dtype: np.dtype[Any] | None = None
-        #: Items of 8 bytes as words, by the name of the leaf that reads them; empty for others.
-        self._words: dict[str, Array] = {}
+    def __init__(
+        self, call: str, x: Any, device: wgpu.GPUDevice | None, axis: Any = None, keepdims: bool = False,
+        mask: Any = None,
+    ):  # fmt: skip
+        if axis is not None and isinstance(x, (Expression, StructExpression, ChunkedArray)):
+            raise ArgumentError(f"{call}: only an array has axes; store it with gw.asarray(x), or leave out axis=")
         if isinstance(x, (ChunkedArray, StructExpression)):
             raise ArgumentError(
                 f"{call}: x is a {type(x).__name__}, but must be an array, an Array or an expression; give "
                 f"{'its chunks one by one' if isinstance(x, ChunkedArray) else 'one of its fields'}"
             )
-        if isinstance(x, Operators) and not isinstance(x, Array):
-            self.value: Expression = x.as_expression()
-            self.shape = _shape_of(self.value)
+        given: Any = x if isinstance(x, Operators) else argument_array(call, "x", x)
+        if mask is not None:
+            given, mask = masked_items(call, given, mask, device)
+        self._call = call
+        self._device = device
+        self.on_gpu: bool = isinstance(given, Operators)
+        #: Of an array.
+        self.dtype: np.dtype[Any] | None = None
+        #: Items of 8 bytes as words, by the name of the leaf that reads them; empty for others.
+        self._words: dict[str, Array] = {}
+        is_array = not self.on_gpu or isinstance(given, Array)
+        datatype = Call(call, device).hold("x", given, x) if is_array else None
+        shape = given.shape if is_array else _shape_of(given.as_expression())
+        #: Along which items are reduced, and the shape of the result.
+        self.axes: Axes = Axes.of(call, axis, shape, keepdims)
+        self._combined, (given, mask) = self.axes.bring_together(given, mask)
+        #: The shape in which the items lie.
+        self.shape: tuple[int, ...] = given.shape if is_array else shape
+        if not self.on_gpu:
+            self._device = device_of(device=device)
+            given, mask = (None if each is None else asarray(each.reshape(-1), self._device) for each in (given, mask))
+        #: Which items count, of bool; None for all.
+        self.mask: Expression | None = None if mask is None else mask.as_expression()
+        if datatype is None:
+            self.value: Expression = given.as_expression()
             return
-        made = Call(call, self._device)
-        datatype = made.take("x", x, shape="any")
-        given: Any = made.arrays["x"]
-        self.shape, self.dtype = given.shape, given.dtype.newbyteorder("=")
-        if isinstance(given, np.ndarray):
-            self._device = made.device
-            given = asarray(given.reshape(-1), self._device)
         #: The items on the GPU.
         self.array: Array = given
+        self.dtype = datatype.dtype
         if datatype.name in LEAF_DATATYPES:
             self.value = stored(given)
         else:
@@ -208,6 +214,11 @@ class _Items:
         return where(self.value, u32(1), u32(0)) if self.value.type == "bool" else self.value
 
     @property
+    def floats(self) -> Expression:
+        """The items in f32."""
+        return where(self.value, f32(1), f32(0)) if self.value.type == "bool" else f32(self.value)
+
+    @property
     def _kind(self) -> str:
         assert self.dtype is not None
         return self.dtype.kind
@@ -226,29 +237,74 @@ class _Items:
     def _arrays(self) -> list[Array]:
         return [cast(Array, each) for _, each in flat_of(self.value).arrays]
 
-    def ranked(self, op: BinOp) -> tuple[Any, BinOp]:
+    def rank(self, op: BinOp) -> tuple[Any, BinOp]:
         """Return structs that end with an index, and the operator that keeps the least or greatest, as `op` does."""
         if not self.is_wide:
             return struct(value=self.ordered, index=index), op
         high, low = _rank(self._kind, op == ArgMax)
         return struct(high=high, low=low, index=index), ArgRank
 
-    def reduce(self, items: Any, op: BinOp, numbers: dict[str, Any] | None = None, **options: Any) -> Any:
-        """Return a reduction of an expression made of them: of numpy arrays a number, else an Array of shape ()."""
-        output = self.reduced(items, op, numbers, **options)
-        return output.viewed_as(()) if self.on_gpu else output.to_numpy()[0]
-
-    def reduced(
-        self, items: Any, op: BinOp, numbers: dict[str, Any] | None = None, *, of: Any = Reduce, **options: Any
+    def run(
+        self, items: Any, op: BinOp, numbers: Mapping[str, Any] | None = None, *, of: Any = Reduce, **options: Any
     ) -> Array:
-        """Return an Array with the one item of a reduction, or with those along axes."""
+        """Return an Array with the one item of a reduction of an expression made of the items, or those along axes."""
         flat = flat_of(items)
         arrays: dict[str, Any] = (
             {**dict(flat.arrays), **self._words} if self._words else stored_leaves(self._call, flat)
         )
         device = device_of(*arrays.values(), device=self._device)
-        primitive = kept_primitive(of, device, flat.without_arrays(), op, **options)
+        primitive = keep_primitive(of, device, flat.without_arrays(), op, **options)
         return primitive.run_once(**arrays, **(numbers or {}))["output"]
+
+    def reduce(
+        self, items: Any, op: BinOp, outputs: tuple[Any, Any] = (None, None),
+        numbers: Mapping[str, Any] | None = None, **options: Any,
+    ) -> Any:  # fmt: skip
+        """Return reductions of an expression made of the items: of numpy arrays in numpy, else an Array.
+
+        Parameters
+        ----------
+        items : Expression or StructExpression
+        op : BinOp
+        outputs : tuple of two expressions
+            What is computed of the result of all items; and of the fields along axes, whose leaf is `_FIELDS`, as many
+            words as the struct has.
+        numbers : mapping from str to float, optional
+            What these take.
+        """
+        if self.axes.is_all:
+            output = self.run(items, op, numbers, output=outputs[0], **options)
+            return self.axes.fit(output.viewed_as(()) if self.on_gpu else output.to_numpy()[0])
+        fields = self.run(items, op, of=ReduceAxis, shape=self.shape, axis=self._combined, **options)
+        if outputs[1] is not None:
+            primitive = keep_primitive(Map, fields.device, outputs[1])
+            fields = primitive.run_once(**{_FIELDS: fields.view(DATATYPES["u32"])}, **(numbers or {}))["output"]
+        found = fields.reshape(self.axes.shape)
+        return found if self.on_gpu else found.to_numpy()
+
+    def places(self, op: BinOp) -> Any:
+        """Return the indices of the least or greatest items."""
+        ranked, op = self.rank(op)
+        numbers: dict[str, int] = {}
+        if not self.axes.is_all:
+            # How many items make a result, and how many items further the next one of these lies.
+            numbers = {
+                "length": prod(self.shape[k] for k in self._combined),
+                "step": prod(self.shape[self._combined[-1] + 1 :]) if self._combined else 1,
+            }
+        found = self.reduce(ranked, op, (_INDEX, _PLACES[len(ranked.fields)]), numbers)
+        return found if self.on_gpu else found.astype(np.intp)
+
+    def moments(self, outputs: tuple[Any, Any], numbers: Mapping[str, Any], **options: Any) -> Any:
+        """Return what is computed of the moments of the items that count; a mean of their sum.
+
+        A mean of the sum keeps infinities, which `Moments` does not.
+        """
+        if outputs is _MEANS:
+            made, none, op = struct(count=u32(1), total=self.floats), struct(count=u32(0), total=f32(0)), Add
+        else:
+            made, none, op = moments(self.floats), _NO_ITEMS, Moments
+        return self.reduce(made if self.mask is None else where(self.mask, made, none), op, outputs, numbers, **options)
 
 
 def _shape_of(value: Expression) -> tuple[int, ...]:
@@ -262,74 +318,7 @@ def _shape_of(value: Expression) -> tuple[int, ...]:
 
 def _host_items(call: str, x: Any) -> np.ndarray:
     """Return what numpy makes of the argument, and of Python's numbers those of 4 bytes."""
-    return narrowed(x, argument_array(call, "x", x))
-
-
-def narrowed(x: Any, items: np.ndarray) -> np.ndarray:
-    """Return the items of an argument: of Python's numbers those of 4 bytes, where these hold them."""
-    if is_python(x) and items.dtype.itemsize == 8 and items.dtype.kind in "if":
-        with np.errstate(over="ignore"):
-            narrow = items.astype(np.float32 if items.dtype.kind == "f" else np.int32)
-        held = np.isfinite(narrow) == np.isfinite(items) if items.dtype.kind == "f" else narrow == items
-        if held.all():
-            return narrow
-    return items
-
-
-def _kept(value: Any, shape: tuple[int, ...], keepdims: bool) -> Any:
-    """Return a result with the axes that stay."""
-    if not keepdims or not shape:
-        return value
-    ones = (1,) * len(shape)
-    return value.reshape(ones) if isinstance(value, Array) else np.full(ones, value)
-
-
-class _Along:
-    """The items of a call with axes.
-
-    Parameters
-    ----------
-    call : str
-        For messages.
-    x : object
-    axis : object
-    keepdims : bool
-    device : wgpu.GPUDevice or None
-    """
-
-    def __init__(self, call: str, x: Any, axis: Any, keepdims: bool, device: wgpu.GPUDevice | None, mask: Any = None):
-        if isinstance(x, (Expression, StructExpression, ChunkedArray)):
-            raise ArgumentError(f"{call}: only an array has axes; store it with gw.asarray(x), or leave out axis=")
-        given: Any = x if isinstance(x, Array) else argument_array(call, "x", x)
-        if mask is not None:
-            given, mask = masked_items(call, given, mask, device)
-        axes = axes_of(call, axis, given.ndim)
-        sizes = enumerate(given.shape)
-        #: The shape of the result.
-        self.shape: tuple[int, ...] = tuple(1 if k in axes else n for k, n in sizes if keepdims or k not in axes)
-        #: Whether these are all axes.
-        self.is_all: bool = len(axes) == given.ndim
-        if not is_together(axes) and isinstance(given, np.ndarray):
-            others = [k for k in range(given.ndim) if k not in axes]
-            order, axes = (*others, *axes), tuple(range(len(others), given.ndim))
-            given, mask = given.transpose(order), None if mask is None else mask.transpose(order)
-        self._axes = axes
-        #: How many items make a result, and how many items further the next one of these lies.
-        self.reduced: int = prod(given.shape[k] for k in axes)
-        self.step: int = prod(given.shape[axes[-1] + 1 :]) if axes else 1
-        self.items: _Items = _Items(call, given, device, mask)
-
-    def reduced_to(self, items: Any, op: BinOp, output: Any, numbers: dict[str, Any], **options: Any) -> Any:
-        """Return an expression of the fields of reductions along the axes; of numpy arrays a numpy array.
-
-        Its leaves are the numbers and `_FIELDS`, as many as the struct has.
-        """
-        fields = self.items.reduced(
-            items, op, of=ReduceAxis, shape=self.items.shape, axis=self._axes, **options
-        ).view(DATATYPES["u32"])  # fmt: skip
-        mapped = kept_primitive(Map, fields.device, output).run_once(**{_FIELDS: fields}, **numbers)
-        found = mapped["output"].reshape(self.shape)
-        return found if self.items.on_gpu else found.to_numpy()
+    return narrow_numbers(x, argument_array(call, "x", x))
 
 
 def _in_floats(call: str, x: Any) -> Any:
@@ -344,78 +333,61 @@ def _in_floats(call: str, x: Any) -> Any:
     return given
 
 
-def _reduced_truth(
-    call: str, x: Any, op: BinOp, axis: AxisLike, out: Any, keepdims: bool, where: Any, device: Any
-) -> Any:
-    mask = mask_of(call, where)
-    if axis is None or (isinstance(x, Array) and mask is None and len(axes_of(call, axis, x.ndim)) == x.ndim):
-        items = _Items(call, x, device, mask)
-        found = items.reduce(_counted(items.truth, items.mask, op), op, result_dtype="bool")
-        if isinstance(out, Array) and items.on_gpu:  # any of one item, as for sums
-            return delivered(call, found, out)
-        return delivered(call, _kept(found, items.shape, keepdims), out)
-    if mask is not None:
-        x, mask = masked_items(call, x, mask, device)
-    truths = _truths(call, x, axis)
-    if isinstance(truths, np.ndarray) and mask is not None:
-        truths = truths & mask if op is Or else truths | ~mask
-    elif mask is not None:
-        truths = asarray(_counted(cast(Array, truths).as_expression(), mask.as_expression(), op))
-    return delivered(call, cast(Any, reduce(truths, op, axis=axis, keepdims=keepdims, device=device)), out)
+@family()
+def _truth(call: str, op: BinOp):
+    def holds(
+        x: Reducible,
+        axis: AxisLike = None,
+        out: Any = None,
+        keepdims: bool = False,
+        *,
+        where: Where = True,
+        device: wgpu.GPUDevice | None = None,
+    ) -> Any:
+        """Parameters
+        ----------
+        x : numpy.ndarray, Array or expression
+            Of any shape and datatype.
+        axis : int or tuple of int, optional
+            By default all items, of any shape.
+        out : numpy.ndarray or Array, optional
+            Where to put the result, of its shape; an Array of bool.
+        keepdims : bool, default False
+            Whether these axes stay, with one item each.
+        where : numpy.ndarray, Array or expression of bool, default True
+            Which items count, of a shape that is broadcast to that of `x`.
+        device : wgpu.GPUDevice, optional
+            By default that of an Array among the arguments, else `default_device()`.
+
+        Returns
+        -------
+        bool, numpy.ndarray or Array
+            An Array of bool where `x` is on the GPU.
+        """
+        items = _truths(call, x, device, axis, keepdims, where)
+        truth, mask = items.truth, items.mask
+        if mask is not None:  # what does not count is the operator's identity
+            truth = truth & mask if op is Or else truth | ~mask
+        found = items.reduce(truth, op, result_dtype="bool")
+        if isinstance(out, Array) and isinstance(found, Array) and items.axes.is_all:  # any of one item, as for sums
+            found = found.reshape(())
+        return deliver(call, found, out)
+
+    return holds
 
 
-def _counted(truth: Expression, mask: Expression | None, op: BinOp) -> Expression:
-    """Return truth values, with those of items that do not count as the operator's identity."""
-    if mask is None:
-        return truth
-    return truth & mask if op is Or else truth | ~mask
+def _truths(call: str, x: Any, device: Any, axis: Any, keepdims: bool, where: Any = True) -> Reduction:
+    """Return the reduction of items of which only counts whether they are 0."""
+    if axis is not None and not isinstance(x, (Operators, StructExpression, ChunkedArray)):
+        x = argument_array(call, "x", x) != 0  # less to upload
+    return Reduction(call, x, device, axis, keepdims, mask_of(call, where))
 
 
-def _truths(call: str, x: Any, axis: AxisLike) -> Any:
-    """Return bools that say which items are not 0, for reductions along an axis, which is checked."""
-    if isinstance(x, Array):
-        axes_of(call, axis, x.ndim)
-        if x.dtype.itemsize == 8 and x.dtype.kind in "iuf":
-            return x.astype(np.bool_)
-        return x if x.dtype == np.bool_ else asarray(truth(x.as_expression()))
-    if isinstance(x, (Operators, StructExpression, ChunkedArray)):
-        raise ArgumentError(f"{call}: only an array has axes; store it with gw.asarray(x), or leave out axis=")
-    items = argument_array(call, "x", x)
-    axes_of(call, axis, items.ndim)
-    return items != 0
-
-
-@one_shot()
-def any(
-    x: Reducible,
-    axis: AxisLike = None,
-    out: Any = None,
-    keepdims: bool = False,
-    *,
-    where: Where = True,
-    device: wgpu.GPUDevice | None = None,
-) -> Any:
+@_truth(Or)
+def any() -> None:
     """Return whether an item is not 0.
 
-    Parameters
-    ----------
-    x : numpy.ndarray, Array or expression
-        Of any shape and datatype.
-    axis : int or tuple of int, optional
-        By default all items, of any shape.
-    out : numpy.ndarray or Array, optional
-        Where to put the result, of its shape; an Array of bool.
-    keepdims : bool, default False
-        Whether these axes stay, with one item each.
-    where : numpy.ndarray, Array or expression of bool, default True
-        Which items count, of a shape that is broadcast to that of `x`.
-    device : wgpu.GPUDevice, optional
-        By default that of an Array among the arguments, else `default_device()`.
-
-    Returns
-    -------
-    bool, numpy.ndarray or Array
-        An Array of bool where `x` is on the GPU.
+    {parameters}
 
     Examples
     --------
@@ -423,25 +395,13 @@ def any(
     >>> bool(gw.any(np.array([0, 3, 0], dtype=np.int32)))
     True
     """
-    return _reduced_truth("gw.any()", x, Or, axis, out, keepdims, where, device)
 
 
-@one_shot()
-def all(
-    x: Reducible,
-    axis: AxisLike = None,
-    out: Any = None,
-    keepdims: bool = False,
-    *,
-    where: Where = True,
-    device: wgpu.GPUDevice | None = None,
-) -> Any:
-    """Return whether no item is 0; else as `any`.
+@_truth(And)
+def all() -> None:
+    """Return whether no item is 0.
 
-    Returns
-    -------
-    bool, numpy.ndarray or Array
-        An Array of bool where `x` is on the GPU.
+    {parameters}
 
     Examples
     --------
@@ -449,57 +409,73 @@ def all(
     >>> bool(gw.all(np.array([0, 3, 0], dtype=np.int32)))
     False
     """
-    return _reduced_truth("gw.all()", x, And, axis, out, keepdims, where, device)
 
 
-def _arg(call: str, x: Any, op: BinOp, axis: Any, out: Any, keepdims: bool, device: Any) -> Any:
-    casting = "unsafe" if np.can_cast(getattr(out, "dtype", np.intp), np.intp) else "equiv"
-    if axis is not None:
-        integer(f"{call}: axis", axis)
-        along = _Along(call, x, axis, keepdims, device)
-        if not along.is_all:
-            numbers = {"step": along.step, "length": along.reduced}
-            ranked, op = along.items.ranked(op)
-            found = along.reduced_to(ranked, op, _PLACES[len(ranked.fields)], numbers)
-            return delivered(call, found if along.items.on_gpu else found.astype(np.intp), out, casting)
-    items = _Items(call, x, device)
-    found = items.reduce(*items.ranked(op), output=_INDEX)
-    return delivered(call, _kept(found if items.on_gpu else np.intp(found), items.shape, keepdims), out, casting)
+@family()
+def _place(call: str, op: BinOp, skips_nan: bool = False):
+    def place(
+        x: Reducible,
+        axis: int | None = None,
+        out: Any = None,
+        *,
+        keepdims: bool = False,
+        device: wgpu.GPUDevice | None = None,
+    ) -> Any:
+        """Parameters
+        ----------
+        x : numpy.ndarray, Array or expression
+            Of any shape and datatype.
+        axis : int, optional
+            By default all items, in C order.
+        out : numpy.ndarray or Array, optional
+            Where to put the result, of its shape: of intp, or an Array of u32.
+        keepdims : bool, default False
+            Whether the result has as many dimensions as `x`.
+        device : wgpu.GPUDevice, optional
+            By default that of an Array among the arguments, else `default_device()`.
+
+        Returns
+        -------
+        numpy.intp, numpy.ndarray or Array
+            An Array of u32 where `x` is on the GPU.
+
+        Raises
+        ------
+        EmptyReductionError
+            If there are no items.
+        """
+        casting = "unsafe" if np.can_cast(getattr(out, "dtype", np.intp), np.intp) else "equiv"
+        if skips_nan:
+            x, axis = _behind_numbers(call, x, axis, -np.inf if op is ArgMax else np.inf, device)
+        if axis is not None:
+            integer(f"{call}: axis", axis)
+        return deliver(call, Reduction(call, x, device, axis, keepdims).places(op), out, casting)
+
+    return place
 
 
-@one_shot()
-def argmax(
-    x: Reducible,
-    axis: int | None = None,
-    out: Any = None,
-    *,
-    keepdims: bool = False,
-    device: wgpu.GPUDevice | None = None,
-) -> Any:
+def _behind_numbers(call: str, x: Any, axis: Any, last: float, device: Any) -> tuple[Any, Any]:
+    """Return items with a number in place of NaN that comes behind all others, and the axis."""
+    items, mask = numbers_and_mask(call, x, True, device)
+    if axis is not None and not isinstance(items, Expression) and items.ndim < 2:
+        one_axis(call, axis, 1)
+        axis = None
+    if mask is True:
+        return items, axis
+    if isinstance(items, np.ndarray):
+        check_order(call, items)
+        if items.size and not np.any(mask, axis=None if axis is None else one_axis(call, axis, items.ndim)).all():
+            raise ArgumentError(f"{call}: all items of a row are NaN, so there is no such index (numpy raises, too)")
+        return np.where(mask, items, np.array(last, items.dtype)), axis
+    chosen = where(mask, items.as_expression(), last)
+    return asarray(chosen) if isinstance(items, Array) and items.ndim > 1 else chosen, axis
+
+
+@_place(ArgMax)
+def argmax() -> None:
     """Return the index of the largest item, of several the first.
 
-    Parameters
-    ----------
-    x : numpy.ndarray, Array or expression
-        Of any shape and datatype.
-    axis : int, optional
-        By default all items, in C order.
-    out : numpy.ndarray or Array, optional
-        Where to put the result, of its shape: of intp, or an Array of u32.
-    keepdims : bool, default False
-        Whether the result has as many dimensions as `x`.
-    device : wgpu.GPUDevice, optional
-        By default that of an Array among the arguments, else `default_device()`.
-
-    Returns
-    -------
-    numpy.intp, numpy.ndarray or Array
-        An Array of u32 where `x` is on the GPU.
-
-    Raises
-    ------
-    EmptyReductionError
-        If there are no items.
+    {parameters}
 
     Examples
     --------
@@ -507,42 +483,13 @@ def argmax(
     >>> int(gw.argmax(np.array([3, 7, 7], dtype=np.float32)))
     1
     """
-    return _arg("gw.argmax()", x, ArgMax, axis, out, keepdims, device)
 
 
-@one_shot()
-def argmin(
-    x: Reducible,
-    axis: int | None = None,
-    out: Any = None,
-    *,
-    keepdims: bool = False,
-    device: wgpu.GPUDevice | None = None,
-) -> Any:
+@_place(ArgMin)
+def argmin() -> None:
     """Return the index of the smallest item, of several the first.
 
-    Parameters
-    ----------
-    x : numpy.ndarray, Array or expression
-        Of any shape and datatype.
-    axis : int, optional
-        By default all items, in C order.
-    out : numpy.ndarray or Array, optional
-        Where to put the result, of its shape: of intp, or an Array of u32.
-    keepdims : bool, default False
-        Whether the result has as many dimensions as `x`.
-    device : wgpu.GPUDevice, optional
-        By default that of an Array among the arguments, else `default_device()`.
-
-    Returns
-    -------
-    numpy.intp, numpy.ndarray or Array
-        An Array of u32 where `x` is on the GPU.
-
-    Raises
-    ------
-    EmptyReductionError
-        If there are no items.
+    {parameters}
 
     Examples
     --------
@@ -550,7 +497,25 @@ def argmin(
     >>> int(gw.argmin(np.array([3, 1, 1], dtype=np.float32)))
     1
     """
-    return _arg("gw.argmin()", x, ArgMin, axis, out, keepdims, device)
+
+
+@_place(ArgMax, skips_nan=True)
+def nanargmax() -> None:
+    """Return the index of the largest of the items that are not NaN.
+
+    Of none numpy arrays raise, and Arrays give the first index. Integers have no NaN; of an Array that has, items have
+    up to 4 bytes.
+
+    {parameters}
+    """
+
+
+@_place(ArgMin, skips_nan=True)
+def nanargmin() -> None:
+    """Return the index of the smallest of the items that are not NaN; else as `nanargmax`.
+
+    {parameters}
+    """
 
 
 @one_shot()
@@ -581,12 +546,12 @@ def minmax(x: Reducible, *, device: wgpu.GPUDevice | None = None) -> MinAndMax:
     >>> int(low), int(high)
     (1, 3)
     """
-    items = _Items("gw.minmax()", x, device)
+    items = Reduction("gw.minmax()", x, device)
     if items.is_wide:
         ends = [reduce(items.array, op, device=device) for op in (Min, Max)]
         return MinAndMax(*(ends if items.on_gpu else [end.to_numpy()[()] for end in ends]))
     value = items.ordered
-    both = items.reduced(struct(min=value, max=value), MinMax).view(DATATYPES[value.type])
+    both = items.run(struct(min=value, max=value), MinMax).view(DATATYPES[value.type])
     if items.on_gpu:
         return MinAndMax(both[:1].viewed_as(()), both[1:].viewed_as(()))
     assert items.dtype is not None
@@ -621,13 +586,13 @@ def argminmax(x: Reducible, *, device: wgpu.GPUDevice | None = None) -> ArgMinAn
     >>> int(found.argmin), int(found.argmax), int(found.min), int(found.max)
     (1, 0, 1, 3)
     """
-    items = _Items("gw.argminmax()", x, device)
+    items = Reduction("gw.argminmax()", x, device)
     if items.is_wide:
-        places = [items.reduced(*items.ranked(op), output=_INDEX) for op in (ArgMin, ArgMax)]
+        places = [items.run(*items.rank(op), output=_INDEX) for op in (ArgMin, ArgMax)]
         values: list[Any] = [take(items.array.ravel(), place) for place in places]
     else:
         value = items.ordered
-        both = items.reduced(struct(min=value, argmin=index, max=value, argmax=index), ArgMinMax).view("u32")
+        both = items.run(struct(min=value, argmin=index, max=value, argmax=index), ArgMinMax).view("u32")
         places = [both[1:2], both[3:4]]
         values = [both[k : k + 1].view(DATATYPES[value.type]) for k in (0, 2)]
     if items.on_gpu:
@@ -667,7 +632,7 @@ def find(x: Findable, *, device: wgpu.GPUDevice | None = None) -> Any:
     (1, 3)
     """
     call = Call("gw.find()", device)
-    return _found(call, call.take("input", x, shape="flat", chunked=True))
+    return _find_first(call, call.take("input", x, shape="flat", chunked=True))
 
 
 @one_shot()
@@ -704,7 +669,7 @@ def find_if(x: Findable, predicate: Callable[[Any], Any] | Expression, *, device
     if isinstance(items, Expression):
         datatype, made = as_datatype(items.type, LEAF_DATATYPES), items
     else:
-        items = narrowed(x, items) if isinstance(items, np.ndarray) else items
+        items = narrow_numbers(x, items) if isinstance(items, np.ndarray) else items
         if items.ndim != 1:
             items = items.ravel()
         if items.dtype.itemsize == 8:
@@ -725,23 +690,23 @@ def find_if(x: Findable, predicate: Callable[[Any], Any] | Expression, *, device
         of = flat.datatypes[flat.names.index(free[0])]
         if of != datatype:
             raise DatatypeError(f"{call}: predicate is of items of {of}, but x of {datatype}; give gw.{datatype}(…)")
-        return _found_of(call, flat.renamed({free[0]: "input"}))
+        return _find_by(call, flat.renamed({free[0]: "input"}))
     if not callable(predicate):
         raise ArgumentError(f"{call}: predicate={predicate!r:.60} must be a function, such as lambda x: x > 3")
-    return _found_of(call, flat_of(truth(as_node(predicate(made), "bool"))))
+    return _find_by(call, flat_of(truth(as_node(predicate(made), "bool"))))
 
 
-def _found_of(call: Call, flat: Flat) -> Any:
+def _find_by(call: Call, flat: Flat) -> Any:
     """Return the first index for which a condition holds, whose leaf ``input`` is an argument that was taken."""
     if "input" in call.arrays and "input" not in flat.names:
         raise ArgumentError(f"{call}: predicate does not depend on the items of x; use its argument, lambda x: x > 3")
     others = dict(flat.arrays)
     call.arrays |= others
     call.on_gpu |= bool(others)
-    return _found(call, flat.without_arrays())
+    return _find_first(call, flat.without_arrays())
 
 
-def _found(call: Call, kind: Any) -> Any:
+def _find_first(call: Call, kind: Any) -> Any:
     found = call.run(call.primitive(FindIf, kind))["output"]
     return found.viewed_as(()) if call.on_gpu else int(found.to_numpy()[0])
 
@@ -769,16 +734,13 @@ def count_nonzero(
         An Array of u32 where `x` is on the GPU.
     """
     call = "gw.count_nonzero()"
-    if axis is not None:
-        along = cast(Any, sum(_truths(call, x, axis), axis=axis, keepdims=keepdims, dtype=np.uint32, device=device))
-        return along if isinstance(along, Array) else along.astype(np.intp)
     given: Any = x if isinstance(x, (Operators, StructExpression, ChunkedArray)) else argument_array(call, "x", x)
-    if isinstance(given, (np.ndarray, Array)) and given.dtype.itemsize == 8 and given.dtype.kind in "iuf":
-        counted: Any = count_selected(call, given if given.ndim == 1 else given.reshape(-1), device)
-        return _kept(counted if isinstance(given, Array) else np.intp(counted), given.shape, keepdims)
-    items = _Items(call, given, device)
-    found = items.reduce(where(truth(items.value), u32(1), u32(0)), Add)
-    return _kept(found if items.on_gpu else np.intp(found), items.shape, keepdims)
+    if axis is None and isinstance(given, (np.ndarray, Array)) and given.dtype.itemsize == 8:
+        counted: Any = count_selected(call, given.ravel(), device)  # also of counted Arrays
+        return Axes.of(call, None, given.shape, keepdims).fit(counted if isinstance(given, Array) else np.intp(counted))
+    items = _truths(call, given, device, axis, keepdims)
+    found = items.reduce(where(items.truth, u32(1), u32(0)), Add)
+    return found if items.on_gpu else found.astype(np.intp)
 
 
 #: What means and variances may be asked for.
@@ -801,7 +763,7 @@ def _refuse_doubles(call: str, what: str) -> DatatypeError:
     return DatatypeError(
         f"{call}: {what} float64, but this is computed in float32, which has about 7 digits; convert x, "
         f"x.astype(np.float32)"
-        + ("; or divide on the host, gw.sum(x).item() / x.size" if call == "gw.mean()" else ", or use numpy")
+        + ("; or divide on the host, gw.sum(x).item() / x.size" if call.endswith("mean()") else ", or use numpy")
     )
 
 
@@ -812,47 +774,116 @@ def _as_asked(value: Any, asked: np.dtype[Any] | None, dtype: np.dtype[Any] | No
     return value if wanted is None or value.dtype == wanted else value.astype(wanted)
 
 
-@one_shot()
-def mean(
-    x: Reducible,
-    axis: AxisLike = None,
-    dtype: ItemDatatypeLike | None = None,
-    out: Any = None,
-    keepdims: bool = False,
-    *,
-    where: Where = True,
-    device: wgpu.GPUDevice | None = None,
-) -> Any:
+def _numbers_of_floats(call: str, x: Any, where: Any, out: Any, device: Any) -> tuple[Any, Any]:
+    """Return what `numbers_and_mask` does, for means and variances; refuse integers as ``out=`` of floats, as numpy."""
+    items, mask = numbers_and_mask(call, x, where, device, narrow=True)
+    of = "f" if isinstance(items, Expression) else items.dtype.kind
+    if of in "fc" and getattr(getattr(out, "dtype", None), "kind", "f") not in "fc":
+        raise DatatypeError(f"{call}: out is of {out.dtype}, but the result is of floats; give such an array")
+    return items, mask
+
+
+@family()
+def _averaging(call: str, skips_nan: bool = False):
+    def mean(
+        x: Reducible,
+        axis: AxisLike = None,
+        dtype: ItemDatatypeLike | None = None,
+        out: Any = None,
+        keepdims: bool = False,
+        *,
+        where: Where = True,
+        device: wgpu.GPUDevice | None = None,
+    ) -> Any:
+        """Parameters
+        ----------
+        x : numpy.ndarray, Array or expression
+            Of up to 4 bytes, integers of 8, or numpy's float64 and complex64. Integers become float32, where numpy has
+            float64.
+        axis : int or tuple of int, optional
+            By default all items, of any shape.
+        dtype : {"f16", "f32", "f64"} or numpy dtype, optional
+            Of the result. With float64 items of numpy arrays are converted as they are read.
+        out : numpy.ndarray or Array, optional
+            Where to put the result, of its shape; an Array of the result's datatype.
+        keepdims : bool, default False
+            Whether these axes stay, with one item each.
+        where : numpy.ndarray, Array or expression of bool, default True
+            Which items count, of a shape that is broadcast to that of `x`.
+        device : wgpu.GPUDevice, optional
+            By default that of an Array among the arguments, else `default_device()`.
+
+        Returns
+        -------
+        numpy.float32, numpy.ndarray or Array
+            Of float32 for integers.
+
+        Raises
+        ------
+        DatatypeError
+            For float64 in an Array, or on a device that does not compute with it: give ``gw.sum(x).item() / x.size``,
+            or float32.
+        """
+        if skips_nan:
+            x, where = _numbers_of_floats(call, x, where, out, device)
+        return deliver(
+            call, _mean(call, x, (axis, keepdims), _asked(call, dtype), mask_of(call, where), device), out, "unsafe"
+        )
+
+    return mean
+
+
+def _mean(call: str, x: Any, along: tuple[AxisLike, bool], asked: np.dtype[Any] | None, mask: Any, device: Any) -> Any:
+    """Return means along an axis, with ``keepdims``, or of all items."""
+    if not isinstance(x, (Array, Expression, StructExpression, ChunkedArray)):
+        x = argument_array(call, "x", x) if asked == np.float64 else _host_items(call, x)
+        found = np.dtype(np.float64) if asked == np.float64 else x.dtype.newbyteorder("=")
+        has_doubles = found == np.float64 and context_of(device_of(device=device)).has_float64
+        if has_doubles or found == np.complex64:
+            of = Combination(call, Add, Results(found), device, *along)
+            return _as_asked(_divide(of, x, True if mask is None else mask), asked if has_doubles else None, None)
+    if asked == np.float64:
+        raise _refuse_doubles(call, "the result is asked for in")
+    given = _in_floats(call, x)
+    axis, keepdims = along
+    if mask is None and isinstance(given, (np.ndarray, Array)):
+        axes = Axes.of(call, axis, given.shape, keepdims)
+        if not axes.is_all:
+            sums = Combination(call, Add, Results(np.float32), device, axis, keepdims).of(given)
+            each = prod(given.shape[k] for k in axes.combined)
+            if isinstance(sums, Array):
+                sums = asarray(sums / float(each)) if sums.size else sums
+            else:
+                with np.errstate(all="ignore"):
+                    sums = sums / np.float32(each)
+            return _as_asked(sums, asked, given.dtype)
+    items = Reduction(call, given, device, axis, keepdims, mask)
+    if mask is not None or items.is_counted:
+        found = items.moments(_MEANS, {"empty": np.nan})
+    else:
+        found = items.reduce(items.floats, Add, (_DIVIDED, None), {"divisor": items.size}, compensated=True)
+    return _as_asked(found, asked, items.dtype)
+
+
+def _divide(of: Combination, items: np.ndarray, where: Any) -> Any:
+    """Return means of float64 or complex numbers, which the device adds; the host divides."""
+    sums: Any = combine(of, items, where=where)
+    if isinstance(sums, Array):
+        raise _refuse_doubles(of.call, "x is uploaded, as where= is on the GPU, and of")
+    axes = axes_of(of.call, of.axis, items.ndim)
+    if where is True:
+        each: Any = prod(items.shape[k] for k in axes)
+    else:
+        each = np.broadcast_to(where, items.shape).sum(axis=axes, keepdims=of.keepdims)
+    with np.errstate(all="ignore"):
+        return np.divide(sums, np.asarray(each).astype(of.results.asked))[()]
+
+
+@_averaging()
+def mean() -> None:
     """Return the arithmetic mean.
 
-    Parameters
-    ----------
-    x : numpy.ndarray, Array or expression
-        Of up to 4 bytes, integers of 8, or numpy's float64 and complex64. Integers become float32, where numpy has
-        float64.
-    axis : int or tuple of int, optional
-        By default all items, of any shape.
-    dtype : {"f16", "f32", "f64"} or numpy dtype, optional
-        Of the result. With float64 items of numpy arrays are converted as they are read.
-    out : numpy.ndarray or Array, optional
-        Where to put the result, of its shape; an Array of the result's datatype.
-    keepdims : bool, default False
-        Whether these axes stay, with one item each.
-    where : numpy.ndarray, Array or expression of bool, default True
-        Which items count, of a shape that is broadcast to that of `x`.
-    device : wgpu.GPUDevice, optional
-        By default that of an Array among the arguments, else `default_device()`.
-
-    Returns
-    -------
-    numpy.float32, numpy.ndarray or Array
-        Of float32 for integers.
-
-    Raises
-    ------
-    DatatypeError
-        For float64 in an Array, or on a device that does not compute with it: give ``gw.sum(x).item() / x.size``, or
-        float32.
+    {parameters}
 
     Notes
     -----
@@ -866,33 +897,16 @@ def mean(
     >>> float(gw.mean(np.array([1, 2, 6], dtype=np.float32)))
     3.0
     """
-    call = "gw.mean()"
-    asked, mask = _asked(call, dtype), mask_of(call, where)
-    if not isinstance(x, (Array, Expression, StructExpression, ChunkedArray)):
-        x = argument_array(call, "x", x) if asked == np.float64 else _host_items(call, x)
-        found = np.dtype(np.float64) if asked == np.float64 else x.dtype.newbyteorder("=")
-        has_doubles = found == np.float64 and context_of(device_of(device=device)).has_float64
-        if has_doubles or found == np.complex64:
-            divided = _divided(x, axis, found, keepdims, True if mask is None else mask, device)
-            return delivered(call, _as_asked(divided, asked if has_doubles else None, None), out, "unsafe")
-    if asked == np.float64:
-        raise _refuse_doubles(call, "the result is asked for in")
-    given = _in_floats(call, x)
-    if axis is not None and isinstance(given, (Expression, StructExpression, ChunkedArray)):
-        raise ArgumentError(f"{call}: only an array has axes; store it with gw.asarray(x), or leave out axis=")
-    if mask is not None or (axis is not None and len(axes_of(call, axis, given.ndim)) < given.ndim):
-        if mask is None:
-            found = _mean_along(call, given, axis, keepdims, device)
-        else:
-            found = _of_moments(call, given, _MEAN, axis, keepdims, mask, {"empty": np.nan}, asked, device)
-        return delivered(call, _as_asked(found, asked, getattr(given, "dtype", None)), out, "unsafe")
-    items = _Items(call, given, device)
-    value = _floats(items.value)
-    if items.is_counted:
-        found = items.reduce(_counted_total(value, None), Add, {"empty": np.nan}, output=_MEAN)
-    else:
-        found = items.reduce(value, Add, {"divisor": items.size}, output=_DIVIDED, compensated=True)
-    return delivered(call, _kept(_as_asked(found, asked, items.dtype), items.shape, keepdims), out, "unsafe")
+
+
+@_averaging(skips_nan=True)
+def nanmean() -> None:
+    """Return the mean of the items that are not NaN; NaN of none.
+
+    Of an Array items have up to 4 bytes.
+
+    {parameters}
+    """
 
 
 @one_shot()
@@ -954,7 +968,7 @@ def average(
     if not _on_host(pair):
         target = device_of(*(each for each in pair if isinstance(each, Array)), device=device)
         items, shares = (
-            f32(asarray(narrowed(given, each), target) if isinstance(each, np.ndarray) else each)
+            f32(asarray(narrow_numbers(given, each), target) if isinstance(each, np.ndarray) else each)
             for given, each in zip((x, weights), pair, strict=True)
         )
         products: Any = items * shares
@@ -1001,133 +1015,81 @@ def _of_other_shape(call: str, weights: Any, shape: Any, axis: Any) -> ArgumentE
     )
 
 
-def _divided(
-    items: np.ndarray, axis: AxisLike, dtype: np.dtype[Any], keepdims: bool, where: Any, device: wgpu.GPUDevice | None
-) -> Any:
-    """Return means of float64 or complex numbers, which the device adds; the host divides."""
-    sums: Any = cast(Any, sum)(items, axis, dtype, None, keepdims, where=where, device=device)
-    if isinstance(sums, Array):
-        raise _refuse_doubles("gw.mean()", "x is uploaded, as where= is on the GPU, and of")
-    if where is True:
-        each: Any = prod([items.shape[k] for k in axes_of("gw.mean()", axis, items.ndim)])
-    else:
-        axes = None if axis is None else axes_of("gw.mean()", axis, items.ndim)
-        each = np.broadcast_to(where, items.shape).sum(axis=axes, keepdims=keepdims)
-    with np.errstate(all="ignore"):
-        return np.divide(sums, np.asarray(each).astype(dtype))[()]
+@family()
+def _spreading(call: str, outputs: tuple[Any, Any], skips_nan: bool = False):
+    def spread(
+        x: Reducible,
+        axis: AxisLike = None,
+        dtype: ItemDatatypeLike | None = None,
+        out: Any = None,
+        ddof: float = 0.0,
+        keepdims: bool = False,
+        *,
+        where: Where = True,
+        correction: float | None = None,
+        deterministic: bool = False,
+        device: wgpu.GPUDevice | None = None,
+    ) -> Any:
+        """Parameters
+        ----------
+        x : numpy.ndarray, Array or expression
+            Of up to 4 bytes, or integers of 8, which become float32.
+        axis : int or tuple of int, optional
+            By default all items.
+        dtype : {"f16", "f32"} or numpy dtype, optional
+            Of the result, which is computed in float32.
+        out : numpy.ndarray or Array, optional
+            Where to put the result, of its shape; an Array of the result's datatype.
+        ddof : float, default 0
+        keepdims : bool, default False
+            Whether the result has as many dimensions as `x`.
+        where : numpy.ndarray, Array or expression of bool, default True
+            Which items count, of a shape that is broadcast to that of `x`.
+        correction : float, optional
+        deterministic : bool, default False
+            The same bits for every size of subgroups, and on every adapter whose divisions round to the nearest float;
+            see `Reduce`.
+        device : wgpu.GPUDevice, optional
+            By default that of an Array among the arguments, else `default_device()`.
+
+        Returns
+        -------
+        numpy.float32, numpy.ndarray or Array
+            Of float32 for integers.
+
+        Raises
+        ------
+        DatatypeError
+            For float64, on every device: a variance in float64 has no kernel here.
+        """
+        least = 0.0  # what sums of squares are divided by where n - ddof is not positive
+        if skips_nan:
+            x, where = _numbers_of_floats(call, x, where, out, device)
+            kind: str = x.type if isinstance(x, Expression) else cast(Any, x).dtype.kind
+            if kind.startswith("f"):
+                least = np.nan  # as numpy's, where it divides by 0
+        for each in (ddof, 0 if correction is None else correction):
+            if isinstance(each, bool) or not isinstance(each, (int, float, np.integer, np.floating)):
+                raise DatatypeError(f"{call}: ddof={each!r:.60} must be a number, such as 1")
+        if correction is not None and ddof != 0:
+            raise ArgumentError(f"{call}: correction={correction!r} and ddof={ddof!r} are one number; give one of them")
+        asked = _asked(call, dtype)
+        if asked == np.float64:
+            raise _refuse_doubles(call, "the result is asked for in")
+        items = Reduction(call, _in_floats(call, x), device, axis, keepdims, mask_of(call, where))
+        numbers = {"correction": float(ddof if correction is None else correction), "least": least}
+        found = items.moments(outputs, numbers, **({"deterministic": True} if deterministic else {}))
+        casting = "same_kind" if outputs is _DEVIATIONS else "unsafe"
+        return deliver(call, _as_asked(found, asked, items.dtype), out, casting)
+
+    return spread
 
 
-def _mean_along(call: str, items: Any, axis: AxisLike, keepdims: bool, device: wgpu.GPUDevice | None) -> Any:
-    sums: Any = sum(items, axis, np.float32, None, keepdims, device=device)
-    each = prod([items.shape[k] for k in axes_of(call, axis, items.ndim)])
-    if isinstance(sums, Array):
-        return asarray(sums / float(each)) if sums.size else sums
-    with np.errstate(all="ignore"):
-        return sums / np.float32(each)
-
-
-def _floats(value: Expression) -> Expression:
-    return where(value, f32(1), f32(0)) if value.type == "bool" else f32(value)
-
-
-def _moments(value: Expression, mask: Expression | None) -> StructExpression:
-    """Return items as `Moments` combines them; one that does not count is as none."""
-    return moments(value) if mask is None else where(mask, moments(value), _NO_ITEMS)
-
-
-def _counted_total(value: Expression, mask: Expression | None) -> StructExpression:
-    """Return items as they are counted and added: a mean of their sum keeps infinities, which `Moments` does not."""
-    one = struct(count=u32(1), total=value)
-    return one if mask is None else where(mask, one, struct(count=u32(0), total=f32(0)))
-
-
-def _of_moments(
-    call: str, x: Any, output: Any, axis: Any, keepdims: bool, mask: Any, numbers: dict[str, Any], asked: Any,
-    device: Any, **options: bool,
-) -> Any:  # fmt: skip
-    """Return what is computed of the moments of all items, or of those along axes; of a mean of the sums."""
-    made, op = (_counted_total, Add) if output is _MEAN else (_moments, Moments)
-    if axis is not None:
-        along = _Along(call, x, axis, keepdims, device, mask)
-        if not along.is_all:
-            fields = made(_floats(along.items.value), along.items.mask)
-            found = along.reduced_to(fields, op, _ALONG[id(output)], numbers, **options)
-            return _as_asked(found, asked, along.items.dtype)
-    items = _Items(call, x, device, mask)
-    found = items.reduce(made(_floats(items.value), items.mask), op, numbers, output=output, **options)
-    return _kept(_as_asked(found, asked, items.dtype), items.shape, keepdims)
-
-
-def spread(
-    call: str, root: bool, x: Any, axis: Any, dtype: Any, out: Any, ddof: Any, keepdims: bool, where: Any,
-    correction: Any, device: Any, *, deterministic: bool = False, least: float = 0.0,
-) -> Any:  # fmt: skip
-    """Return the variance, or its root; sums of squares are divided by `least` where n − `ddof` is not positive."""
-    for each in (ddof, 0 if correction is None else correction):
-        if isinstance(each, bool) or not isinstance(each, (int, float, np.integer, np.floating)):
-            raise DatatypeError(f"{call}: ddof={each!r:.60} must be a number, such as 1")
-    if correction is not None and ddof != 0:
-        raise ArgumentError(f"{call}: correction={correction!r} and ddof={ddof!r} are one number; give one of them")
-    number = ddof if correction is None else correction
-    asked = _asked(call, dtype)
-    if asked == np.float64:
-        raise _refuse_doubles(call, "the result is asked for in")
-    options = {"deterministic": True} if deterministic else {}
-    numbers = {"correction": float(cast(float, number)), "least": least}
-    found = _of_moments(
-        call, _in_floats(call, x), _DEVIATION if root else _VARIANCE, axis, keepdims, mask_of(call, where), numbers,
-        asked, device, **options,
-    )  # fmt: skip
-    return delivered(call, found, out, "same_kind" if root else "unsafe")
-
-
-@one_shot()
-def var(
-    x: Reducible,
-    axis: AxisLike = None,
-    dtype: ItemDatatypeLike | None = None,
-    out: Any = None,
-    ddof: float = 0.0,
-    keepdims: bool = False,
-    *,
-    where: Where = True,
-    correction: float | None = None,
-    deterministic: bool = False,
-    device: wgpu.GPUDevice | None = None,
-) -> Any:
+@_spreading(_VARIANCES)
+def var() -> None:
     """Return the variance: the mean of the squared distances from the mean.
 
-    Parameters
-    ----------
-    x : numpy.ndarray, Array or expression
-        Of up to 4 bytes, or integers of 8, which become float32.
-    axis : int or tuple of int, optional
-        By default all items.
-    dtype : {"f16", "f32"} or numpy dtype, optional
-        Of the result, which is computed in float32.
-    out : numpy.ndarray or Array, optional
-        Where to put the result, of its shape; an Array of the result's datatype.
-    ddof : float, default 0
-    keepdims : bool, default False
-        Whether the result has as many dimensions as `x`.
-    where : numpy.ndarray, Array or expression of bool, default True
-        Which items count, of a shape that is broadcast to that of `x`.
-    correction : float, optional
-    deterministic : bool, default False
-        The same bits for every size of subgroups, and on every adapter whose divisions round to the nearest float; see
-        `Reduce`.
-    device : wgpu.GPUDevice, optional
-        By default that of an Array among the arguments, else `default_device()`.
-
-    Returns
-    -------
-    numpy.float32, numpy.ndarray or Array
-        Of float32 for integers.
-
-    Raises
-    ------
-    DatatypeError
-        For float64, on every device: a variance in float64 has no kernel here.
+    {parameters}
 
     Notes
     -----
@@ -1144,26 +1106,31 @@ def var(
     >>> float(gw.var(x, ddof=1))
     7.0
     """
-    return spread(
-        "gw.var()", False, x, axis, dtype, out, ddof, keepdims, where, correction, device, deterministic=deterministic
-    )
 
 
-@one_shot()
-def std(
-    x: Reducible,
-    axis: AxisLike = None,
-    dtype: ItemDatatypeLike | None = None,
-    out: Any = None,
-    ddof: float = 0.0,
-    keepdims: bool = False,
-    *,
-    where: Where = True,
-    correction: float | None = None,
-    deterministic: bool = False,
-    device: wgpu.GPUDevice | None = None,
-) -> Any:
-    """Return the standard deviation, the square root of the variance; else as `var`."""
-    return spread(
-        "gw.std()", True, x, axis, dtype, out, ddof, keepdims, where, correction, device, deterministic=deterministic
-    )
+@_spreading(_DEVIATIONS)
+def std() -> None:
+    """Return the standard deviation, the square root of the variance; see `var`.
+
+    {parameters}
+    """
+
+
+@_spreading(_VARIANCES, skips_nan=True)
+def nanvar() -> None:
+    """Return the variance of the items that are not NaN; NaN of none.
+
+    Of an Array items have up to 4 bytes.
+
+    {parameters}
+    """
+
+
+@_spreading(_DEVIATIONS, skips_nan=True)
+def nanstd() -> None:
+    """Return the standard deviation of the items that are not NaN; NaN of none.
+
+    Of an Array items have up to 4 bytes.
+
+    {parameters}
+    """

@@ -73,7 +73,7 @@ class _Operations(dict[str, Callable[..., "Array"]]):
     """By name; all come when the first one is asked for."""
 
     def __missing__(self, name: str) -> Callable[..., Array]:
-        importlib.import_module("..primitives.array_methods", __package__)
+        importlib.import_module("..functions.array_methods", __package__)
         return dict(self)[name]
 
 

@@ -129,12 +129,6 @@ def test_other_dtypes_are_refused_with_the_remedy(device, dtype):
         gw.sum(np.ones(3, dtype), device=device)
 
 
-def test_lengths_that_differ_are_refused(device):
-    a = np.ones(3, np.uint32)
-    with pytest.raises(gw.LengthError, match=r"broadcast together with shapes \(3,\) \(4,\)"):
-        gw.add(a, np.ones(4, np.uint32), device=device)
-
-
 def test_arguments_on_two_devices_are_refused(device, fresh_device):
     a, b = (gw.asarray(np.ones(3, np.uint32), d) for d in (device, fresh_device))
     with pytest.raises(gw.BufferUsageError, match="different devices"):

@@ -378,7 +378,7 @@ def test_columns_in_another_order_of_bytes(device, dtype):
 )
 @pytest.mark.parametrize("key_dtype", ["u4", "i4", "i8", "u2"])
 def test_keys_and_values_whose_ends_a_gpu_finds(device, rng, monkeypatch, key_dtype, dtype, low, high):
-    monkeypatch.setattr(groups._Call, "_least_bytes_on_gpu", lambda call: 0)
+    monkeypatch.setattr(groups, "_least_bytes_on_gpu", lambda device: 0)
     keys = rng.integers(0 if key_dtype[0] == "u" else -7, 30, 5000).astype(key_dtype)
     x = rng.integers(low, high, keys.size).astype(dtype)
     found = gw.group_by(keys, total=(x, "sum"), mean=(x, "mean"), device=device)
@@ -389,7 +389,7 @@ def test_keys_and_values_whose_ends_a_gpu_finds(device, rng, monkeypatch, key_dt
 
 
 def test_what_a_gpu_finds_ends_for_is_checked_before_and_leaves_nothing(device, monkeypatch):
-    monkeypatch.setattr(groups._Call, "_least_bytes_on_gpu", lambda call: 0)
+    monkeypatch.setattr(groups, "_least_bytes_on_gpu", lambda device: 0)
     keys = np.arange(9000, dtype=np.uint32) % 7
     before = state_of(device).uses
     for wrong in (
@@ -406,7 +406,12 @@ def test_what_a_gpu_finds_ends_for_is_checked_before_and_leaves_nothing(device, 
     held, results = [], groups._Call._results
 
     def noted(call, *arguments):
-        held.append([each.dtype for each, _ in call._uploaded.values() if each is not keys])
+        columns = [
+            column for column in call._columns.values() if type(column.items) is np.ndarray and column.items is not keys
+        ]
+        held.append(
+            [each.items.dtype for column in columns for each in {column, column.summable} if "array" in vars(each)]
+        )
         return results(call, *arguments)
 
     monkeypatch.setattr(groups._Call, "_results", noted)

@@ -29,7 +29,7 @@ def windows(monkeypatch):
     """The arrays that went window by window."""
     seen = []
     run = streaming.in_windows
-    functions = importlib.import_module("gridwise_py.functions.windowed")
+    functions = importlib.import_module("gridwise_py.functions.reductions")
     monkeypatch.setattr(functions, "in_windows", lambda *args, **more: (seen.append(args[1]), run(*args, **more))[1])
     return seen
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gridwise_py as gw
-from gridwise_py.primitives.function_arguments import kept_primitive
+from gridwise_py.functions.arguments import keep_primitive
 from helpers.strategies import assert_same, make_primitive, mode_for, operator, quick_first
 
 #: Kernels with small parts, so that small arrays have several of them.
@@ -311,10 +311,10 @@ def test_what_functions_refuse(device):
 
 
 def test_many_shapes_leave_other_primitives_kept(device):
-    kept = kept_primitive(gw.Sort, device, "u32")
+    kept = keep_primitive(gw.Sort, device, "u32")
     for rows in range(1, 100):
-        kept_primitive(gw.ReduceAxis, device, "u32", shape=(rows, 2), axis=0)
-    assert kept_primitive(gw.Sort, device, "u32") is kept
+        keep_primitive(gw.ReduceAxis, device, "u32", shape=(rows, 2), axis=0)
+    assert keep_primitive(gw.Sort, device, "u32") is kept
 
 
 def test_an_array_is_reduced_inside_a_batch(device):

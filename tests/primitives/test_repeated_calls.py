@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.primitives import function_arguments
+from gridwise_py.functions import arguments
 from gridwise_py.primitives.repeated_calls import one_shot
 from gridwise_py.runtime.context import context_of
 
@@ -64,7 +64,7 @@ def unasked(monkeypatch):
     def refuse(*_args, **_kwargs):
         raise AssertionError("a repeated call asked about its arguments again")
 
-    return lambda: monkeypatch.setattr(function_arguments.Call, "__init__", refuse)
+    return lambda: monkeypatch.setattr(arguments.Call, "__init__", refuse)
 
 
 @pytest.fixture

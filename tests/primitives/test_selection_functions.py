@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.runtime.array import Array
 
 SIZES = (0, 1, 5, 4097)
 
@@ -16,7 +15,7 @@ def _floats(n, seed=0):
 
 
 def _numpy(found):
-    return found.to_numpy() if isinstance(found, Array) else found
+    return found.to_numpy() if isinstance(found, gw.Array) else found
 
 
 @pytest.mark.parametrize("n", SIZES)
@@ -104,7 +103,7 @@ def test_a_chain_of_counted_arrays(device):
     x = np.random.default_rng(3).integers(0, 40, 3000).astype(np.float32)
     array = gw.asarray(x, device)
     kept = gw.compress(array > 10, array)
-    assert isinstance(kept, Array)
+    assert isinstance(kept, gw.Array)
     assert kept.count is not None
     assert kept.size == 3000
     found = gw.unique_counts(kept)

@@ -1,4 +1,4 @@
-"""What methods of `Array` run: copies, casts, fills and gathers."""
+"""What methods of `Array` and `asarray` run: copies, casts, fills, gathers, and the storing of expressions."""
 
 from __future__ import annotations
 
@@ -8,17 +8,26 @@ from typing import Any
 import numpy as np
 import wgpu
 
-from ..errors import BoundsError, DatatypeError
+from ..errors import ArgumentError, BoundsError, DatatypeError
+from ..primitives.convert import Convert
+from ..primitives.fill import Fill
+from ..primitives.fusion import flat_of
+from ..primitives.map import Map
+from ..primitives.take import Take
 from ..runtime.array import OPERATIONS, Array, asarray, host_array, new_array
 from ..runtime.context import context_of
-from ..types.datatype import DATATYPES, ITEM_DATATYPES, Datatype, as_datatype, value_words
-from ..types.expression import gather, u32
+from ..types.datatype import (
+    DATATYPES,
+    ITEM_DATATYPES,
+    STORAGE_DATATYPES,
+    Datatype,
+    ItemDatatypeLike,
+    as_datatype,
+    value_words,
+)
+from ..types.expression import Expression, gather, u32
 from ..types.expression_functions import where
-from .convert import Convert
-from .fill import Fill
-from .function_arguments import check_not_counted, kept_primitive
-from .fused_calls import evaluated
-from .take import Take
+from .arguments import check_not_counted, check_range, device_of, keep_primitive, stored_leaves
 
 #: What expressions read and give as it is.
 _IN_EXPRESSIONS = frozenset({"u32", "i32", "f32"})
@@ -39,7 +48,7 @@ def _items_of(words: Array, datatype: Datatype) -> Array:
     return items.viewed_as(words.shape[:-1])
 
 
-def converted(source: Array, datatype: Any, output: Array | None = None) -> Array:
+def convert(source: Array, datatype: Any, output: Array | None = None) -> Array:
     """Return the items of an Array as another datatype, or the same, in new memory or in `output`."""
     wanted = as_datatype(datatype, ITEM_DATATYPES)
     if source.datatype.is_several or wanted.is_several:
@@ -48,9 +57,9 @@ def converted(source: Array, datatype: Any, output: Array | None = None) -> Arra
                 f"items of {source.datatype} are not converted to {wanted} on the GPU; convert them in numpy: "
                 f"gw.asarray(x.to_numpy().astype(np.{wanted.numpy_name}))"
             )
-        copied = converted(_words_of(source), DATATYPES["u32"], None if output is None else _words_of(output))
+        copied = convert(_words_of(source), DATATYPES["u32"], None if output is None else _words_of(output))
         return _items_of(copied, wanted) if output is None else output
-    primitive = kept_primitive(Convert, source.device, source.datatype.name, wanted.name)
+    primitive = keep_primitive(Convert, source.device, source.datatype.name, wanted.name)
     return primitive.run_once(input=source, output=output)["output"]
 
 
@@ -60,7 +69,7 @@ def fill(array: Array, value: Any, what: str = "fill()") -> Array:
         return _fill_several(array, value, what)
     words = value_words(value, array.datatype, what)
     if array.size:
-        primitive = kept_primitive(Fill, array.device, array.datatype.name)
+        primitive = keep_primitive(Fill, array.device, array.datatype.name)
         arguments: dict[str, Any] = {"output": array, "value": words}
         primitive.run_once(**arguments)
     return array
@@ -78,11 +87,11 @@ def _fill_several(array: Array, value: Any, what: str) -> Array:
         row = asarray(item.view(np.uint32), array.device).viewed_as((1, datatype.elements))
         first = fill(new_array(context_of(array.device), array.size, DATATYPES["u32"]), 0)
         words = _words_of(array).viewed_as((array.size, datatype.elements))
-        taken(what, row, first, 0, None, words)
+        take_items(what, row, first, 0, None, words)
     return array
 
 
-def taken(
+def take_items(
     call: str,
     source: Array,
     indices: Any,
@@ -95,7 +104,9 @@ def taken(
     viewed = source.ravel() if axis is None else source
     dimension = 0 if axis is None else axis
     if source.datatype.is_several:
-        rows = taken(call, _words_of(viewed), indices, dimension, mode, None if output is None else _words_of(output))
+        rows = take_items(
+            call, _words_of(viewed), indices, dimension, mode, None if output is None else _words_of(output)
+        )
         return _items_of(rows, source.datatype) if output is None else output
     before, length, after = viewed.shape[:dimension], viewed.shape[dimension], viewed.shape[dimension + 1 :]
     chosen = _indices(call, indices, length, mode, source.device)
@@ -105,7 +116,7 @@ def taken(
     if chosen.count is not None and is_flat and {viewed.datatype.name, chosen.datatype.name} <= _IN_EXPRESSIONS:
         return _taken_so_many(viewed, chosen, length, mode)
     shape = (*before, *chosen.shape, *after)
-    primitive = kept_primitive(
+    primitive = keep_primitive(
         Take, source.device, source.datatype.name, chosen.datatype.name, outer=prod(before),
         length=length, count=chosen.size, inner=prod(after), clip=mode == "clip",
     )  # fmt: skip
@@ -119,7 +130,7 @@ def _taken_so_many(source: Array, indices: Array, length: int, mode: str | None)
     if mode != "clip":  # modulo the length, from the end if negative
         forward = u32(at) % length
         at = where(at < 0, length - 1 - u32(-1 - at) % length, forward) if at.type == "i32" else forward
-    return evaluated(gather(source, at), source.device, None, None)
+    return evaluate(gather(source, at), source.device, None, None)
 
 
 def _indices(call: str, indices: Any, length: int, mode: str | None, device: wgpu.GPUDevice) -> Array:
@@ -136,18 +147,47 @@ def _indices(call: str, indices: Any, length: int, mode: str | None, device: wgp
         mask = "; give np.flatnonzero(mask)" if items.dtype.kind == "b" else ""
         raise DatatypeError(f"{call}: indices are of {items.dtype}, but must be integers{mask}")
     if mode in (None, "raise") and items.size:
-        least, most = items.min(), items.max()
-        if least < -length or most >= length:
-            wrong = least if least < -length else most
-            raise BoundsError(
-                f"{call}: index {wrong} is out of bounds for a dimension of length {length}; give mode='wrap' or "
-                f"mode='clip' to gw.take where that is meant"
-            )
+        remedy = "; give mode='wrap' or mode='clip' to gw.take where that is meant"
+        check_range(call, (items.min(), items.max()), length, remedy)
     return asarray(items, device)
 
 
+def evaluate(
+    expression: Expression, device: wgpu.GPUDevice | None, dtype: ItemDatatypeLike | None, size: int | None
+) -> Array:
+    """Return an Array with the items of an expression, computed by one kernel.
+
+    Parameters
+    ----------
+    expression : Expression
+    device : wgpu.GPUDevice or None
+    dtype : optional
+        The datatype that the caller expects.
+    size : int or None
+        The number of items, where no leaf says it.
+    """
+    call = "gw.asarray()"
+    flat = flat_of(expression)
+    arrays = stored_leaves(call, flat)
+    gives = STORAGE_DATATYPES[flat.types[0]]
+    if dtype is not None and as_datatype(dtype, STORAGE_DATATYPES) != gives:
+        wanted = as_datatype(dtype, STORAGE_DATATYPES)
+        remedy = (
+            f"cast it, gw.{wanted}(…)" if wanted.name in DATATYPES
+            else f"store it, and convert that: gw.asarray(x).astype('{wanted}')"
+        )  # fmt: skip
+        raise ArgumentError(f"{call}: the expression is of {gives}, not of {wanted}; {remedy}")
+    if (size is None) == (not flat.program.aligned):
+        which = "its leaves say how many items it has; leave out size=" if size is not None else "give size="
+        raise ArgumentError(f"{call}: {which}" if size is not None else f"{call}: no leaf says how many items; {which}")
+    device = device_of(*arrays.values(), device=device)
+    primitive = keep_primitive(Map, device, flat.without_arrays())
+    output = None if size is None else new_array(context_of(device), size, gives)
+    return primitive.run_once(**arrays, output=output)["output"]
+
+
 def _copied(array: Array) -> Array:
-    return converted(array, array.datatype)
+    return convert(array, array.datatype)
 
 
-OPERATIONS.update(copy=_copied, convert=converted, fill=fill, take=taken, evaluate=evaluated)
+OPERATIONS.update(copy=_copied, convert=convert, fill=fill, take=take_items, evaluate=evaluate)

@@ -5,22 +5,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 import wgpu
 
-from ..errors import ArgumentError, BufferUsageError, DatatypeError, LengthError, OverlapError
-from ..runtime.array import (
-    Array,
-    asarray,
-    check_numpy_out,
-    default_float,
-    host_array,
-    is_python,
-    without_complex128,
-)  # fmt: skip
+from ..errors import ArgumentError, BoundsError, BufferUsageError, DatatypeError, LengthError, OverlapError
+from ..primitives.base import Primitive
+from ..primitives.engines.merge_order import MergeOrder
+from ..primitives.fusion import EXPRESSIONS, flat_of
+from ..runtime.array import Array, asarray, check_numpy_out, default_float, host_array, is_python, without_complex128
 from ..runtime.chunked_array import ChunkedArray, Items
 from ..runtime.context import check_device, context_of
 from ..runtime.device import default_device
@@ -29,9 +24,6 @@ from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, as_dat
 from ..types.operators import TracedOp
 from ..types.options import MOST_U32, integer
 from ..types.program import Flat
-from .base import Primitive
-from .engines.merge_order import MergeOrder
-from .fusion import EXPRESSIONS, flat_of
 
 PrimitiveT = TypeVar("PrimitiveT", bound=Primitive)
 
@@ -79,7 +71,7 @@ def device_of(*values: Any, device: wgpu.GPUDevice | None = None) -> wgpu.GPUDev
     return next(iter(devices.values())) if devices else default_device()
 
 
-def kept_primitive(cls: type[PrimitiveT], device: wgpu.GPUDevice, *key: Any, **options: Any) -> PrimitiveT:
+def keep_primitive(cls: type[PrimitiveT], device: wgpu.GPUDevice, *key: Any, **options: Any) -> PrimitiveT:
     """Return a primitive that is kept with the device, so that a second call finds its pipelines.
 
     Of those of one class, the oldest go when there are many: some classes have one for each shape of the arrays.
@@ -145,6 +137,13 @@ def check_not_chunked(call: str, name: str, value: Any) -> None:
         raise ArgumentError(f"{call}: {name} is {value!r}, but must be one Array; work on its chunks one by one")
 
 
+def check_range(call: str, ends: Iterable[Any], length: int, remedy: str = "") -> None:
+    """Raise BoundsError where the smallest or the largest index is out of range."""
+    for index in map(int, ends):
+        if not -length <= index < length:
+            raise BoundsError(f"{call}: index {index} is out of bounds for a dimension of length {length}{remedy}")
+
+
 def check_not_counted(call: str, items: Any) -> None:
     """Raise ArgumentError where only the GPU knows how many items an Array has."""
     if items.count is not None:
@@ -206,7 +205,7 @@ def _cast_into(out: np.ndarray, items: np.ndarray) -> None:
         np.copyto(out, items, casting="unsafe")
 
 
-def delivered(call: str, result: Any, out: Any, casting: Any = "same_kind") -> Any:
+def deliver(call: str, result: Any, out: Any, casting: Any = "same_kind") -> Any:
     """Return a result, or what the caller gave as ``out=`` with the result in it.
 
     For functions whose last kernel does not write there itself. It is checked here, so nothing was written before.
@@ -374,7 +373,7 @@ class Call:
     1. `take` each input by the name that the primitive has for it. It returns what the primitive's constructor takes
        for it: a datatype, or the program of an expression. A function that looks at the items before takes them in two
        halves: `items` returns what is on the GPU as it is, and all else as numpy makes an array of it; `hold` takes
-       what became of them. `promote` takes several that numpy brings to one datatype, `uploaded` one whose items are
+       what became of them. `promote` takes several that numpy brings to one datatype, `upload` one whose items are
        only moved.
     2. Compare and bound: `check_lengths`, `check_one_datatype`; `integer` for every number that a kernel gets.
     3. `primitive` returns one that is kept with the device: that of the Arrays among the arguments, or the caller's;
@@ -382,7 +381,7 @@ class Call:
     4. `take_out` checks what the caller gave as ``out=``.
     5. `results` uploads, computes, and returns the outputs by their names as the caller gets them: in numpy where all
        inputs came from the host, else as Arrays, of which nothing is read back; in ``out=`` where there is one. `run`
-       returns them on the GPU, for functions that go on with them. `result` and `delivered` hand over what these made.
+       returns them on the GPU, for functions that go on with them. `result` and `deliver` hand over what these made.
 
     Messages begin with the function's name, which ``str()`` of a call is, and call arguments as the caller does.
 
@@ -487,7 +486,7 @@ class Call:
             self._places[items.place()] = name
         return self.hold(name, items, value, known)
 
-    def raveled(self, name: str, value: Any) -> Any:
+    def ravel(self, name: str, value: Any) -> Any:
         """Return all items of an array of several dimensions in C order, as numpy takes them without an axis.
 
         Other arguments are returned as they are.
@@ -530,7 +529,7 @@ class Call:
         self._device = None
         return program.without_arrays()
 
-    def uploaded(self, name: str, value: Any) -> Array:
+    def upload(self, name: str, value: Any) -> Array:
         """Take an array of any shape and datatype, whose items are moved; return it on the GPU."""
         self.take(name, value, ITEM_DATATYPES, shape="any", fuses=False)
         items = self.arrays[name]
@@ -567,7 +566,7 @@ class Call:
                 found = double if kind == "f" else np.dtype(np.int64)
         return as_datatype(found, known)
 
-    def converted(self, name: str, datatype: Datatype) -> Any:
+    def convert(self, name: str, datatype: Datatype) -> Any:
         """Return an argument that was promoted in a datatype, a number as an array of shape ().
 
         Raises
@@ -628,7 +627,7 @@ class Call:
 
     def primitive(self, cls: type[PrimitiveT], *key: Any, **options: Any) -> PrimitiveT:
         """Return a primitive that is kept with the device of the call."""
-        return kept_primitive(cls, self.device, *key, **options)
+        return keep_primitive(cls, self.device, *key, **options)
 
     def take_out(
         self, primitive: Primitive, out: Any, shape: tuple[int, ...] | None = None, *,
@@ -643,7 +642,7 @@ class Call:
         shape, dtype : optional
             Of results, where they are not those of the primitive's output.
         casting : {"equiv", "same_kind", "unsafe", "back"}
-            See `delivered`. Counted and chunked results are of one datatype.
+            See `deliver`. Counted and chunked results are of one datatype.
         """
         if out is None and self.sizes:
             return
