@@ -1,18 +1,8 @@
 // output[i] = start + i · step, rounded as numpy rounds it: the product, then the sum; integers wrap.
 // Forward progress: no workgroup waits for another. Bindings: params, output.
+// Params: n (items of the window); blocks (workgroups that have work); first (first item of the window); zero (0,
+// unknown to the compiler: what is combined with it is rounded before); start_low; start_high; step_low; step_high.
 
-struct Params {
-  n: u32,  // items of the window
-  blocks: u32,  // workgroups that have work
-  first: u32,  // first item of the window
-  zero: u32,  // 0, unknown to the compiler: what is combined with it is rounded before
-  start_low: u32,
-  start_high: u32,
-  step_low: u32,
-  step_high: u32,
-  output_offset: u32,
-}
-{{ bindings }}
 //$ include "lib/quad.wgsl"
 //$ if sink.kind == "f" and sink.bytes == 2
 //$ include "lib/half.wgsl"

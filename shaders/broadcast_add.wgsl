@@ -2,21 +2,9 @@
 // Item i of the output is the sum of items at_a(i) and at_b(i): the coordinates times strides, which are 0 along what is
 // repeated.
 // Forward progress: no workgroup waits for another. Bindings: params, a, b, output (fewer where they share buffers).
+// Params: n (items of the window); blocks (workgroups that have work); first (first item of the window); length_0,
+// …; a_stride_0, …; b_stride_0, ….
 
-struct Params {
-  n: u32,  // items of the window
-  blocks: u32,  // workgroups that have work
-  first: u32,  // first item of the window
-//$ for d in range(dims)
-  length_{{ d }}: u32,
-  a_stride_{{ d }}: u32,
-  b_stride_{{ d }}: u32,
-//$ endfor
-  a_offset: u32,
-  b_offset: u32,
-  output_offset: u32,
-}
-{{ bindings }}
 //$ include "lib/quad.wgsl"
 //$ include "lib/number.wgsl"
 //$ set name, source = "a", a

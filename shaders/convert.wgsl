@@ -1,13 +1,7 @@
 // output = input as another datatype, or the same one, item by item.
 // Forward progress: no workgroup waits for another. Bindings: params, input, output (or one buffer for both).
+// Params: n (items of the window); blocks (workgroups that have work).
 
-struct Params {
-  n: u32,  // items of the window
-  blocks: u32,  // workgroups that have work
-  input_offset: u32,
-  output_offset: u32,
-}
-{{ bindings }}
 //$ include "lib/quad.wgsl"
 //$ include "lib/number.wgsl"
 //$ set name = "input"

@@ -259,7 +259,7 @@ class Reduce(OperatorPrimitive):
             )  # fmt: skip
         self._add(
             builder, "combine", "reduce_totals.wgsl", shape, input=totals, output=layout["output"],
-            params={"blocks": blocks_of(windows)}, workgroups=1, flags=RAW_INPUT,
+            params={"blocks": blocks_of(windows)}, extent=None, flags=RAW_INPUT,
         )  # fmt: skip
 
     def _plan_compensated(
@@ -268,7 +268,7 @@ class Reduce(OperatorPrimitive):
         pairs = self._add_block_pairs(builder, shape, windows)
         self._add(
             builder, "sum", "reduce_compensated_totals.wgsl", shape, input=pairs, output=layout["output"],
-            workgroups=1, **over_blocks(builder, blocks_of(windows), shape, self._items_in(layout["input"])),
+            extent=None, **over_blocks(builder, blocks_of(windows), shape, self._items_in(layout["input"])),
         )  # fmt: skip
 
     def _reference(self, input: np.ndarray) -> np.ndarray:

@@ -7,9 +7,7 @@ fn load_acc_{{ operand }}(i: u32) -> Acc { return unpack(load_{{ operand }}(i));
 fn load_acc_{{ operand }}(i: u32) -> Acc {
   let first = {{ acc.words }}u * i;
   return Acc(
-//$ for k in range(acc.words)
-    load_{{ operand }}(first + {{ k }}u),
-//$ endfor
+    load_{{ operand }}(first + {{ k }}u),  //$ for k in range(acc.words)
   );
 }
 //$ endif
@@ -17,9 +15,7 @@ fn load_acc_{{ operand }}(i: u32) -> Acc {
 // Items i to i + 3, which are {{ acc.words }} vec4 of words; i is a multiple of 4.
 fn load4_acc_{{ operand }}(i: u32) -> Quad {
   let first = {{ acc.words }}u * i;
-//$ for r in range(acc.words)
-  let row_{{ r }} = load4_{{ operand }}(first + {{ 4 * r }}u);
-//$ endfor
+  let row_{{ r }} = load4_{{ operand }}(first + {{ 4 * r }}u);  //$ for r in range(acc.words)
   return Quad(
 //$ for q in range(4)
     Acc(
@@ -40,9 +36,7 @@ fn store_acc_{{ operand }}(i: u32, x: Acc) {
 //$ if acc.words == 1
   store_{{ operand }}(i, pack(x));
 //$ else
-//$ for k in range(acc.words)
-  store_{{ operand }}({{ acc.words }}u * i + {{ k }}u, x[{{ k }}]);
-//$ endfor
+  store_{{ operand }}({{ acc.words }}u * i + {{ k }}u, x[{{ k }}]);  //$ for k in range(acc.words)
 //$ endif
 }
 //$ if acc.fields and operand != "carries"

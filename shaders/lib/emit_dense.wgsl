@@ -1,9 +1,7 @@
 // Emission of a segmented scan: a result for each item.
 fn put(i: u32, x: Acc) {
 //$ if items_are == "raw"
-//$ for k in range(acc.words)
-  store_output({{ acc.words }}u * i + {{ k }}u, x{{ "[%d]" % k if acc.words > 1 }});
-//$ endfor
+  store_output({{ acc.words }}u * i + {{ k }}u, x{{ "[%d]" % k if acc.words > 1 }});  //$ for k in range(acc.words)
 //$ else
   store_output(i, lower(x));
 //$ endif
@@ -12,9 +10,7 @@ fn put(i: u32, x: Acc) {
 // Results of row {{ r }}; p comes before the lane.
 fn emit_row_{{ r }}(tile: u32, p: Acc) {
   let heads = tile_heads[{{ r }}];
-//$ for q in range(quads)
-  let v_{{ q }} = tile_values[{{ r * quads + q }}];
-//$ endfor
+  let v_{{ q }} = tile_values[{{ r * quads + q }}];  //$ for q in range(quads)
 //$ for q in range(quads)
 //$ set first = 4 * q
   let results_{{ q }} = Quad(
@@ -45,9 +41,7 @@ fn emit_row_{{ r }}(tile: u32, p: Acc) {
 //$ else
 //$ for q in range(quads)
 //$ if items_are != "words"
-//$ for k in range(4)
-    put(i + {{ 4 * q + k }}u, results_{{ q }}.{{ "xyzw"[k] }});
-//$ endfor
+    put(i + {{ 4 * q + k }}u, results_{{ q }}.{{ "xyzw"[k] }});  //$ for k in range(4)
 //$ else
     store4_output(i{{ " + %du" % (4 * q) if q }}, lower4(results_{{ q }}));
 //$ endif
@@ -65,8 +59,6 @@ fn emit_closed(tile: u32, sum: WorkgroupScan_chain) {}
 // Writes the results of the tile; `before` is what comes before it.
 fn emit_open(tile: u32, before: Chain, sum: WorkgroupScan_chain) {
   let before_here = chain_combine(before, sum.before);
-//$ for r in range(rows)
-  emit_row_{{ r }}(tile, tile_carry({{ r }}u, before_here));
-//$ endfor
+  emit_row_{{ r }}(tile, tile_carry({{ r }}u, before_here));  //$ for r in range(rows)
 }
 fn emit_end(total: Chain) {}

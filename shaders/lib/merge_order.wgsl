@@ -7,15 +7,11 @@ alias Key = vec{{ key_words }}<u32>;
 //$ endif
 //$ if key_fields
 struct T {
-//$ for name, type in key_fields
-  {{ name }}: {{ type }},
-//$ endfor
+  {{ name }}: {{ type }},  //$ for name, type in key_fields
 }
 fn item_of(key: Key) -> T {
   return T(
-//$ for name, type in key_fields
-    bitcast<{{ type }}>(key{{ "." ~ "xyzw"[loop.index0] if key_words > 1 }}),
-//$ endfor
+    bitcast<{{ type }}>(key{{ "." ~ "xyzw"[loop.index0] if key_words > 1 }}),  //$ for name, type in key_fields
   );
 }
 //$ else
@@ -46,9 +42,7 @@ fn key_{{ name }}(i: u32) -> Key {
   return key_encode(load_{{ name }}(i));
 //$ else
   return Key(
-//$ for k in range(key_elements)
-    load_{{ name }}({{ key_elements }}u * i + {{ k }}u),
-//$ endfor
+    load_{{ name }}({{ key_elements }}u * i + {{ k }}u),  //$ for k in range(key_elements)
   );
 //$ endif
 }
@@ -58,9 +52,7 @@ fn store_key(i: u32, key: Key) {
 //$ if key_elements == 1
   store_{{ key_output }}(i, key_decode(key));
 //$ else
-//$ for k in range(key_elements)
-  store_{{ key_output }}({{ key_elements }}u * i + {{ k }}u, key.{{ "xyzw"[k] }});
-//$ endfor
+  store_{{ key_output }}({{ key_elements }}u * i + {{ k }}u, key.{{ "xyzw"[k] }});  //$ for k in range(key_elements)
 //$ endif
 }
 //$ endif

@@ -1,9 +1,7 @@
 // The operator on accumulators (Acc), and the conversion between items and accumulators.
 //$ if acc.struct
 struct T {
-//$ for name, type in acc.fields
-  {{ name }}: {{ type }},
-//$ endfor
+  {{ name }}: {{ type }},  //$ for name, type in acc.fields
 }
 //$ else
 alias T = {{ datatype }};
@@ -60,9 +58,7 @@ fn unpack(word: u32) -> Acc { return bitcast<Acc>(word); }
 fn identity() -> Acc {
   return Acc(
     params.identity_bits,
-//$ for k in range(1, acc.words)
-    params.identity_bits_{{ k }},
-//$ endfor
+    params.identity_bits_{{ k }},  //$ for k in range(1, acc.words)
   );
 }
 //$ endif

@@ -24,14 +24,10 @@ fn block_total(block: u32) -> Acc {
     tile_load(tile);
 //$ if local
     var here = tile_items[0];
-//$ for r in range(1, vecs)
-    here = local_combine4(here, tile_items[{{ r }}]);
-//$ endfor
+    here = local_combine4(here, tile_items[{{ r }}]);  //$ for r in range(1, vecs)
     sums = combine4(sums, global4_of(here));
 //$ else
-//$ for r in range(vecs)
-    sums = combine4(sums, tile_items[{{ r }}]);
-//$ endfor
+    sums = combine4(sums, tile_items[{{ r }}]);  //$ for r in range(vecs)
 //$ endif
   }
 //$ set of = kinds[-1].suffix

@@ -13,9 +13,7 @@ var<private> best_rank{{ side }}: u32;
 //$ endfor
 
 fn with_tile(best: Acc, is_first: bool) -> Acc {
-//$ for side in sides
-  var highest{{ side }} = 0u;
-//$ endfor
+  var highest{{ side }} = 0u;  //$ for side in sides
 //$ for r in range(vecs)
 //$ for lane in "xyzw"
 //$ for side in sides
@@ -29,9 +27,7 @@ fn with_tile(best: Acc, is_first: bool) -> Acc {
   best_rank = highest;
   var found = best;
 //$ for r in range(vecs)|reverse
-//$ for lane in "wzyx"
-  if (rank_of(tile_items[{{ r }}].{{ lane }}[0]) == highest) { found = tile_items[{{ r }}].{{ lane }}; }
-//$ endfor
+  if (rank_of(tile_items[{{ r }}].{{ lane }}[0]) == highest) { found = tile_items[{{ r }}].{{ lane }}; }  //$ for lane in "wzyx"
 //$ endfor
   return found;
 //$ else

@@ -17,9 +17,7 @@ fn stage_{{ items_of.name }}_{{ place }}(part: u32, tile: u32) {
   let moves_{{ k }} = to_{{ k }} < PART && from_{{ k }} < {{ used.n }};
   let item_{{ k }} = {{ load }}(select(first, from_{{ k }}, moves_{{ k }}));
 //$ endfor
-//$ for k in range(items)
-  if (moves_{{ k }}) { stage_one_{{ items_of.name }}(to_{{ k }}, item_{{ k }}); }
-//$ endfor
+  if (moves_{{ k }}) { stage_one_{{ items_of.name }}(to_{{ k }}, item_{{ k }}); }  //$ for k in range(items)
 }
 //$ endfor
 fn stage_{{ items_of.name }}(part: u32, tile: u32, place: u32) {

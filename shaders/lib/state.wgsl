@@ -54,9 +54,7 @@ fn state_poll(tile: u32) -> Published {
   let tag_{{ k }} = {{ "u32(word_%d >> 32u)" % k if state == "u64" else "word_%d >> 16u" % k }};
 //$ endfor
   let ready = (tag_0 >> 2u) == epoch
-//$ for k in range(1, parts)
-    && tag_{{ k }} == tag_0
-//$ endfor
+    && tag_{{ k }} == tag_0  //$ for k in range(1, parts)
   ;
   return Published(select(EMPTY, tag_0 & 3u, ready), {{ Value }}(
 //$ for k in range(words)

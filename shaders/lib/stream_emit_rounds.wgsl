@@ -11,9 +11,7 @@ fn stage_begin() -> u32 { return sg_id * sg_size * 4u * ROUND_ROWS; }
 // The marks of a round.
 fn round_count(round: u32) -> Counts {
   var count = row_count(round * ROUND_ROWS);
-//$ for k in range(1, round_rows)
-  count += row_count(round * ROUND_ROWS + {{ k }}u);
-//$ endfor
+  count += row_count(round * ROUND_ROWS + {{ k }}u);  //$ for k in range(1, round_rows)
   return count;
 }
 // The first item of a subgroup's round, and the most that are written of it.
@@ -95,9 +93,7 @@ fn write_row_of_{{ name }}(tile: u32, round: u32, k: u32, before: Acc) {
 //$ if name == "positions"
   let staged_{{ j }} = select(0u, stage[stage_begin() + rank_{{ j }}], rank_{{ j }} < length);
   let i_{{ j }} = tile * tile_size() + staged_{{ j }};
-//$ for f in late if f.read_together
-  let {{ f.name }}_{{ j }} = load_{{ f.name }}(i_{{ j }});
-//$ endfor
+  let {{ f.name }}_{{ j }} = load_{{ f.name }}(i_{{ j }});  //$ for f in late if f.read_together
 //$ if runs
   let head_before_{{ j }} = stage[stage_begin() + max(rank_{{ j }}, 1u) - 1u];
 //$ endif

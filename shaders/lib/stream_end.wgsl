@@ -21,15 +21,11 @@ fn emit_end(here: Acc) {
 //$ endif
 //$ if carried
   // Behind what this window was given, in the same order.
-//$ for k in range(words)
-  store_carries({{ next + k }}u, total{{ "[%d]" % k if words > 1 }});
-//$ endfor
+  store_carries({{ next + k }}u, total{{ "[%d]" % k if words > 1 }});  //$ for k in range(words)
 //$ if heads
   if (item_count() > 0u) {
     let last = load_{{ marks[0].name }}(item_count() - 1u);
-//$ for k in range(next - words)
-    store_carries({{ next + words + k }}u, last{{ "[%d]" % k if marks[0].bytes == 8 }});
-//$ endfor
+    store_carries({{ next + words + k }}u, last{{ "[%d]" % k if marks[0].bytes == 8 }});  //$ for k in range(next - words)
   }
 //$ endif
 //$ endif

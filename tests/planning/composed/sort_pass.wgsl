@@ -6,12 +6,13 @@
 // Forward progress: none is assumed. After SPIN_LIMIT unsuccessful polls in total, the workgroup recounts unpublished tiles
 // itself (the input of a pass does not change). So every loop is bounded.
 // Bindings: params, keys (and values) in three places, routes, states.
+// Params: n (keys); route_index (index of this digit in the routes); bins_index (index of its first bin in the
+// routes); tiles; digit.
 
 struct Params {
-  n: u32,  // keys
-// Fields of Params: which items the GPU may have counted. n is how many there are; this window has `capacity` of them, from `first` on.
-  route_index: u32,  // index of this digit in the routes
-  bins_index: u32,  // index of its first bin in the routes
+  n: u32,
+  route_index: u32,
+  bins_index: u32,
   tiles: u32,
   digit: u32,
   identity_bits: u32,
@@ -77,11 +78,20 @@ fn store4_keys_temporary(i: u32, words: vec4<u32>) {
   store_keys_temporary(i + 3u, words.w);
 }
 
-// The number of a workgroup in a grid of up to three dimensions. A grid may have more workgroups than needed, so each
-// kernel compares the number with its count of blocks or tiles.
-fn workgroup_index(workgroup: vec3<u32>, grid: vec3<u32>) -> u32 {
-  return workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+override WORKGROUP_SIZE: u32 = 256u;
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  lanes: Lanes,
+) {
+  let number = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  if (number >= params.tiles) { return; }
+  run(number, lanes);
 }
+
+
 // The operator on accumulators (Acc), and the conversion between items and accumulators.
 alias T = u32;
 alias Acc = u32;
@@ -101,8 +111,8 @@ fn lift4(words: vec4<u32>) -> vec4<Acc> { return bitcast<vec4<Acc>>(words); }
 fn lower(x: Acc) -> u32 { return bitcast<u32>(x); }
 fn lower4(x: vec4<Acc>) -> vec4<u32> { return bitcast<vec4<u32>>(x); }
 // From subgroups to the workgroup: combines one value per subgroup, in order.
-override WORKGROUP_SIZE: u32 = 256u;
 var<workgroup> wg_totals: array<Acc, WORKGROUP_SIZE>;
+
 // Subgroup building blocks in three forms with one meaning:
 //   native    the hardware's subgroups, of any size that divides the workgroup
 //   none      no subgroups: every invocation is a subgroup of one (lib/workgroup.wgsl does the work with barriers)
@@ -123,6 +133,7 @@ var<private> sg_id: u32;
 var<private> sg_count: u32;
 
 struct SubgroupScan { exclusive: Acc, inclusive: Acc }
+
 // The first lane of the subgroup that looks back. It need not be invocation 0.
 fn is_leader() -> bool { return sg_id == 0u && sg_lane == 0u; }
 
@@ -616,15 +627,9 @@ fn look_back(tile: u32, place: u32, base: u32) -> u32 {
   return sum;
 }
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  lanes: Lanes,
-) {
-  let number = workgroup_index(workgroup, grid);
+fn run(number: u32, lanes: Lanes) {
   let route = load_routes(params.route_index);
-  if (number >= params.tiles || route == 0u) { return; }
+  if (route == 0u) { return; }
   rank_enter(lanes);
   use_digit(params.digit);
   let tile = state_enter(number);
