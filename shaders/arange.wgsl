@@ -3,7 +3,7 @@
 // Params: n (items of the window); blocks (workgroups that have work); first (first item of the window); zero (0,
 // unknown to the compiler: what is combined with it is rounded before); start_low; start_high; step_low; step_high.
 
-//$ include "lib/quad.wgsl"
+//$ include "lib/quad_" ~ sink.bytes ~ ".wgsl"
 //$ if sink.kind == "f" and sink.bytes == 2
 //$ include "lib/half.wgsl"
 //$ endif
@@ -39,5 +39,4 @@ fn item_at(i: u32) -> Item {
 }
 //$ endif
 
-//$ set own_quads = false
 //$ include "lib/quads.wgsl"

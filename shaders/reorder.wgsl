@@ -4,7 +4,7 @@
 // Params: n (items of the window); blocks (workgroups that have work); first (first item of the window); length (of
 // the axis); inner; shift (less than the length).
 
-//$ include "lib/quad.wgsl"
+//$ include "lib/quad_" ~ sink.bytes ~ ".wgsl"
 
 fn source_of(j: u32) -> u32 {
 //$ if reverse
@@ -25,5 +25,4 @@ fn item_at(i: u32) -> Item {
 //$ endif
 }
 
-//$ set own_quads = false
 //$ include "lib/quads.wgsl"

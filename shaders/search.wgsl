@@ -11,7 +11,7 @@
 // table_length (keys in the table); table_step (the largest power of two up to table_length; 0 if that is 0); levels
 // (of samples).
 
-//$ include "lib/key_code.wgsl"
+//$ include "lib/key_code_" ~ key_words ~ ".wgsl"
 const VECS: u32 = {{ vecs }}u;
 const QUERIES: u32 = VECS * 4u;
 

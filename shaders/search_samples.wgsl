@@ -3,7 +3,7 @@
 // Forward progress: no workgroup waits for another. Bindings: params, sorted, samples.
 // Params: blocks (workgroups that have work); length (keys); levels; samples_length.
 
-//$ include "lib/key_code.wgsl"
+//$ include "lib/key_code_" ~ key_words ~ ".wgsl"
 
 fn run(block: u32, local: u32) {
   var group = block * WORKGROUP_SIZE + local;

@@ -47,9 +47,7 @@ fn run(workgroup_number: u32, lanes: Lanes) {
 //$ set component = "." ~ word if word else ""
     if ({{ k }}u < rounds) { atomicStore(&stage[rank_of({{ k }}u)], keys[{{ k }}]{{ component }}); }  //$ for k in range(items)
     workgroupBarrier();
-//$ for k in range(items)
-    if ({{ k }}u < rounds) { keys[{{ k }}]{{ component }} = atomicLoad(&stage[tile_position({{ k }}u)]); }
-//$ endfor
+    if ({{ k }}u < rounds) { keys[{{ k }}]{{ component }} = atomicLoad(&stage[tile_position({{ k }}u)]); }  //$ for k in range(items)
     workgroupBarrier();
 //$ endfor
 //$ if value_words
@@ -73,9 +71,7 @@ fn run(workgroup_number: u32, lanes: Lanes) {
 //$ endfor
 //$ for word in ["x", "y"] if value_words == 2 or word == "x"
 //$ set component = "." ~ word if value_words == 2 else ""
-//$ for k in range(items)
-    if ({{ k }}u < rounds) { atomicStore(&stage[rank_of({{ k }}u)], values[{{ k }}]{{ component }}); }
-//$ endfor
+    if ({{ k }}u < rounds) { atomicStore(&stage[rank_of({{ k }}u)], values[{{ k }}]{{ component }}); }  //$ for k in range(items)
     workgroupBarrier();
 //$ for k in range(items)
     if ({{ k }}u < rounds) { values[{{ k }}]{{ component }} = atomicLoad(&stage[tile_position({{ k }}u)]); }

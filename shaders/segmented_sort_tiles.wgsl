@@ -116,9 +116,7 @@ fn run(tile: u32, lanes: Lanes) {
     {{ "if (HAS_VALUES || segment_passes > 0u) " if word == tag }}{
       if ({{ k }}u < rounds) { atomicStore(&stage[rank_of({{ k }}u)], keys[{{ k }}].{{ word }}); }  //$ for k in range(items)
       workgroupBarrier();
-//$ for k in range(items)
-      if ({{ k }}u < rounds) { keys[{{ k }}].{{ word }} = atomicLoad(&stage[tile_position({{ k }}u)]); }
-//$ endfor
+      if ({{ k }}u < rounds) { keys[{{ k }}].{{ word }} = atomicLoad(&stage[tile_position({{ k }}u)]); }  //$ for k in range(items)
       workgroupBarrier();
     }
 //$ endfor

@@ -16,8 +16,6 @@ fn run(block: u32, lanes: Lanes) {
   count_begin(lanes);
   let first = block * params.block_items;
   let end = min({{ used.n }}, first + params.block_items);
-//$ for place in places
-  {{ "else " if not loop.first }}if (place == {{ place | upper }}) { count_range_{{ place }}(first, end); }
-//$ endfor
+  {{ "else " if not loop.first }}if (place == {{ place | upper }}) { count_range_{{ place }}(first, end); }  //$ for place in places
   if (lane < BINS) { store_counts(lane * params.blocks + block, totals[0]); }
 }

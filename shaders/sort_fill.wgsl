@@ -2,7 +2,7 @@
 // found where the keys of each code begin. An invocation writes 16 keys at a time.
 // Source: counting sort, by Seward (1954); see Knuth, "The art of computer programming", volume 3, 5.2.
 // Forward progress: no workgroup waits for another. Bindings: params, begins, keys.
-//$ include "lib/key_code.wgsl"
+//$ include "lib/key_code_" ~ key_words ~ ".wgsl"
 const CODES: u32 = 256u;
 const ROWS: u32 = {{ rows }}u;
 const ROW: u32 = 16u;  // keys

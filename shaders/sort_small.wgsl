@@ -20,23 +20,7 @@ fn run(lanes: Lanes) {
     if (p == {{ p }}u) { use_digit(params.digit_{{ p }}); }  //$ for p in range(passes)
     tile_rank(wg_exclusive(tile_count()).before);
 //$ for items_of in moved
-//$ if parts == 1
-    stage_{{ items_of.name }}(0u);
-    {{ items_of.name }}[{{ k }}] = staged_{{ items_of.name }}(tile_position({{ k }}u));  //$ for k in range(items)
-    workgroupBarrier();
-//$ else
-    var new_{{ items_of.name }}: array<{{ "u32" if items_of.words == 1 else "vec2<u32>" }}, ITEMS>;
-//$ for part in range(parts)
-    stage_{{ items_of.name }}({{ part }}u);
-//$ for k in range(items)
-    if (tile_position({{ k }}u) - {{ part }}u * PART < PART) {
-      new_{{ items_of.name }}[{{ k }}] = staged_{{ items_of.name }}(tile_position({{ k }}u) - {{ part }}u * PART);
-    }
-//$ endfor
-    workgroupBarrier();
-//$ endfor
-    {{ items_of.name }} = new_{{ items_of.name }};
-//$ endif
+//$ include "lib/sort_exchange_" ~ ("whole" if parts == 1 else "parts") ~ ".wgsl"
 //$ endfor
   }
 //$ for items_of in moved if items_of.name in stored

@@ -4,7 +4,7 @@
 // Params: n (items of the window); blocks (workgroups that have work); first (first item of the window); length (of
 // the axis; at least 1); count (of the indices); inner.
 
-//$ include "lib/quad.wgsl"
+//$ include "lib/quad_" ~ sink.bytes ~ ".wgsl"
 //$ include "lib/number.wgsl"
 //$ set name, sink_of_output = "indices", sink
 //$ set sink = {"name": "i64", "kind": "i", "bytes": 8} if source.name != "u64" else source
@@ -45,5 +45,4 @@ fn item_at(i: u32) -> Item {
 //$ endif
 }
 
-//$ set own_quads = false
 //$ include "lib/quads.wgsl"

@@ -6,7 +6,7 @@
 // Forward progress: no workgroup waits for another. Bindings: params, input, output (or one buffer for both).
 // Params: rows; columns; tiles_down (of a matrix); tiles_across; blocks (workgroups that have work).
 
-//$ include "lib/quad.wgsl"
+//$ include "lib/quad_" ~ sink.bytes ~ ".wgsl"
 const SIDE: u32 = 32u;
 const STRIDE: u32 = SIDE + 1u;
 const WORKGROUP_SIZE: u32 = {{ lanes }}u;

@@ -2,7 +2,7 @@
 // Forward progress: no workgroup waits for another. Bindings: params, input, output (or one buffer for both).
 // Params: n (rows, or columns where those are many, of all matrices); rows; columns.
 
-//$ include "lib/quad.wgsl"
+//$ include "lib/quad_" ~ sink.bytes ~ ".wgsl"
 
 fn run(at: u32) {
 //$ set many, few = ("rows", "columns") if few_columns else ("columns", "rows")

@@ -1,7 +1,7 @@
 """Find, compose and specialise WGSL.
 
-A shader file is readable WGSL with Jinja2 directives on lines that start with ``//$``. A line that ends with a loop, as in
-``sum += items[{{ k }}];  //$ for k in range(4)``, stands there once for each turn. Types come in through an
+A shader file is readable WGSL with Jinja2 directives on lines that start with ``//$``. A line that ends with a loop,
+as in ``sum += items[{{ k }}];  //$ for k in range(4)``, stands there once for each turn. Types come in through an
 ``alias``, numbers that need no new text through ``override``. What a target compiler wants at the head of a
 text (``enable subgroups;``, say, which Tint demands and naga refuses) is in `prologue`, never in a file. The texts of
 users may have it.
@@ -48,21 +48,11 @@ def load_templates() -> None:
         _environment()
 
 
-_REPEATED = re.compile(r"^(.*\S) +//\$ (for .*)$", re.MULTILINE)
-
-
 @lru_cache(maxsize=1)
 def _environment() -> jinja2.Environment:
     import jinja2  # a third of this package's import time, and not needed until a plan is made
-    from jinja2.ext import Extension
 
-    class Repeated(Extension):
-        """Lines that are repeated: with the numbers of lines as in the file."""
-
-        def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
-            return _REPEATED.sub(r'<%%% \2 %%%>\1{{ "\n" }}<%%% endfor %%%>', source)
-
-    from .template_cache import TemplateCache
+    from .template_cache import RepeatedLines, TemplateCache
 
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(shader_directory()),
@@ -79,10 +69,15 @@ def _environment() -> jinja2.Environment:
         autoescape=False,  # WGSL, not HTML
         auto_reload=False,  # files do not change while a process runs, and each include would ask for the file's time
         bytecode_cache=TemplateCache(),
-        extensions=[Repeated],
+        extensions=[RepeatedLines],
     )
-    cast(dict[str, Any], environment.globals)["constants"] = KERNEL_CONSTANTS
+    cast(dict[str, Any], environment.globals).update(constants=KERNEL_CONSTANTS, components=_components)
     return environment
+
+
+def _components(name: str, count: int) -> list[str]:
+    """Return the items of an array of vec4, in their order: the unrolled loops of templates run over them."""
+    return [f"{name}[{k}].{component}" for k in range(count) for component in "xyzw"]
 
 
 def compose(name: str, **context: Any) -> str:

@@ -12,7 +12,7 @@ import wgpu
 
 from ..errors import ArgumentError, DatatypeError, LengthError, LimitError
 from ..planning.builder import Part, PlanBuilder
-from ..planning.kernel_request import KernelFile, Memory
+from ..planning.kernel_request import Invocations, KernelFile, Memory
 from ..planning.layout import Layout, Operand
 from ..planning.plan import Fill, Plan, Work
 from ..planning.signature import Argument, SameAs
@@ -467,23 +467,22 @@ class BinnedPrimitive(Primitive):
         if not any(words):
             builder.step(Fill(output.buffer, output.first_byte, 4 * len(words) * self.bins))
             return
-        self._add_scatter(
-            builder, "fill", {}, output, self.bins, {"word_0": words[0], "word_1": words[-1]}, fills=True,
-            words=len(words),
+        self._add_per_entry(
+            builder, "fill", "histogram_fill.wgsl", {}, output,
+            {"n": self.bins, "word_0": words[0], "word_1": words[-1]}, words=len(words),
         )  # fmt: skip
 
-    def _add_scatter(
-        self, builder: PlanBuilder, label: str, reads: Mapping[str, Operand], output: Operand, entries: int,
+    def _add_per_entry(
+        self, builder: PlanBuilder, label: str, shader: str, reads: Mapping[str, Operand], output: Operand,
         params: Mapping[str, int], **context: Any,
     ) -> None:  # fmt: skip
         size = min(256, self.capabilities.limits["max-compute-invocations-per-workgroup"])
-        blocks = -(-entries // size)
         builder.kernel(
             label,
-            KernelFile("histogram_scatter.wgsl", context=context, constants={"WORKGROUP_SIZE": size}),
+            KernelFile(shader, context=context, constants={"WORKGROUP_SIZE": size}),
             Memory(reads=reads, writes={"output": output.by_words()}),
-            params={"n": entries, "blocks": blocks, **params},
-            extent="blocks",
+            params=params,
+            extent=Invocations("n"),
         )
 
     # ---- by sorting
@@ -513,7 +512,9 @@ class BinnedPrimitive(Primitive):
             builder.include("sort", self._sort, sorted_by, counted=False)
             builder.include("runs", self._runs, runs, counted=False)
             reads = {"keys": keys.by_words(), "results": results.by_words(), "count": count.by_words()}
-            self._add_scatter(builder, "scatter", reads, output, room, {"bins": self.bins}, fills=False)
+            self._add_per_entry(
+                builder, "scatter", "histogram_scatter.wgsl", reads, output, {"n": room, "bins": self.bins}
+            )
         read_bytes = sum(layout[name].nbytes for name in names)
         counted = builder.counted_work(n, read_bytes // max(n, 1), 0)
         work = Work(n, read_bytes, max(word, self.result_datatype.itemsize_bytes) * self.bins, n, counted)

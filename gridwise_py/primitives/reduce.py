@@ -161,7 +161,7 @@ class Reduce(OperatorPrimitive):
     def _partial_context(self) -> dict[str, Any]:
         """Return how an invocation makes one accumulator of its items of a tile; empty where it combines them."""
         if self.op == Moments:
-            return {"partial": "moments", "branch_free": True}
+            return {"block_total": "by_partials", "partial": "moments", "branch_free": True}
         if not (isinstance(self.op, ArgOp) or self.op == ArgMinMax) or self._fusion is None:
             return {}
         # Their order must be that of the indices.
@@ -171,7 +171,10 @@ class Reduce(OperatorPrimitive):
         assert isinstance(self.result_datatype, Struct), "the operator takes nothing else"
         kind = self.result_datatype.fields[0][1].wgsl
         sides = [self.op == ArgMax] if isinstance(self.op, ArgOp) else [False, True]
-        return {"partial": "arg", "branch_free": True, "ranks": [rank_text(kind, largest) for largest in sides]}
+        return {
+            "block_total": "by_partials", "partial": "arg" if len(sides) == 1 else "arg_ends", "branch_free": True,
+            "ranks": [rank_text(kind, largest) for largest in sides],
+        }  # fmt: skip
 
     @property
     def _words_held(self) -> int:

@@ -1,4 +1,9 @@
 // Items that are several numbers. Kernels hold their words, and the operator combines items (T) with the same bits.
+//$ if acc.struct
+struct T {
+  {{ name }}: {{ type }},  //$ for name, type in acc.fields
+}
+//$ endif
 fn item_of(words: Acc) -> T {
   return T(
     bitcast<{{ type }}>(words{{ "[%d]" % loop.index0 if acc.words > 1 }}),  //$ for name, type in acc.fields

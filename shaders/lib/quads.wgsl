@@ -3,7 +3,7 @@
 // quad_at(i), too, where it has more than items one by one.
 const VECS: u32 = {{ vecs }}u;
 
-//$ if not own_quads
+//$ if own_quads is not defined
 fn quad_at(i: u32) -> Quad { return quad_of(item_at(i), item_at(i + 1u), item_at(i + 2u), item_at(i + 3u)); }
 //$ endif
 

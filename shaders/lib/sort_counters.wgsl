@@ -26,9 +26,7 @@ fn add_up() {
   workgroupBarrier();
   if (lane < BINS) {
 //$ for d in range(digits)
-//$ for c in range(copies)
-    totals[{{ d }}] += atomicExchange(&counters[{{ (c * digits + d) * constants.BINS }}u + lane], 0u);
-//$ endfor
+    totals[{{ d }}] += atomicExchange(&counters[{{ (c * digits + d) * constants.BINS }}u + lane], 0u);  //$ for c in range(copies)
 //$ endfor
   }
   workgroupBarrier();

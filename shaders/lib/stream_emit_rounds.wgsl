@@ -27,9 +27,7 @@ fn round_length(tile: u32, round: u32) -> u32 {
 var<private> round_{{ name }}: array<{{ pass.quad }}, ROUND_ROWS>;
 fn load_{{ name }}_of_round(tile: u32, round: u32) {
   if (tile_is_full(tile)) {
-//$ for k in range(round_rows)
-    round_{{ name }}[{{ k }}] = load4_{{ name }}(tile_item(tile, round * ROUND_ROWS + {{ k }}u));
-//$ endfor
+    round_{{ name }}[{{ k }}] = load4_{{ name }}(tile_item(tile, round * ROUND_ROWS + {{ k }}u));  //$ for k in range(round_rows)
   } else {
 //$ for k in range(round_rows)
     round_{{ name }}[{{ k }}] = load4_{{ name }}_guarded(tile_item(tile, round * ROUND_ROWS + {{ k }}u), item_count());
@@ -77,9 +75,7 @@ fn stage_row_of_{{ name }}(tile: u32, round: u32, k: u32, first_rank: Counts) {
 // Writes a round; `before` has the counts of all items before it.
 fn write_{{ name }}_of_round(tile: u32, round: u32, before: Acc) {
   let length = round_length(tile, round);
-//$ for k in range(round_rows)
-  if (length > {{ 4 * k }}u * sg_size) { write_row_of_{{ name }}(tile, round, {{ k }}u, before); }
-//$ endfor
+  if (length > {{ 4 * k }}u * sg_size) { write_row_of_{{ name }}(tile, round, {{ k }}u, before); }  //$ for k in range(round_rows)
 //$ if runs and name == "positions"
   if (length > 0u) { run_start = params.first + tile * tile_size() + stage[stage_begin() + length - 1u] + 1u; }
 //$ endif

@@ -6,12 +6,7 @@ fn emit_end(here: Acc) {
   let total = carried_before(here);
   let n = min(params.n, params.first + params.capacity);
   let counts = counts_of(total);
-//$ if two
-  store_{{ count }}(0u, counts.x);
-  store_{{ count }}(1u, counts.y);
-//$ else
-  store_{{ count }}(0u, counts);
-//$ endif
+  store_{{ count }}({{ loop.index0 }}u, {{ part }});  //$ for part in (["counts.x", "counts.y"] if two else ["counts"])
 //$ if splits
   store_{{ count }}({{ marks | length }}u, n - sum_of(counts));
 //$ endif

@@ -255,7 +255,8 @@ class OperatorPrimitive(Primitive):
         context = operator_context(
             self.op, self.result_datatype, self.mode, fixed_order=self._fixed_order is not None, **memory
         )
-        return {**context, "vecs": shape.vecs, **more}
+        block_total = "by_quads" if self.op.commutative else "in_order"
+        return {**context, "block_total": block_total, "vecs": shape.vecs, **more}
 
     def _add(
         self,

@@ -194,7 +194,7 @@ class SegmentedPrimitive(LookBackPrimitive):
             label = self._label if emits else "reduce blocks"
             operand = part.of_blocks(carries if emits else totals, words)
             self._add_kernel(
-                builder, window.label(label), "segmented_blocks.wgsl", each, layout, window,
+                builder, window.label(label), f"segmented_{'blocks' if emits else 'totals'}.wgsl", each, layout, window,
                 params={
                     "whole": (window.piece_length if fixed else window.length) // elements,
                     "max_blocks": each.max_blocks, "blocks": part.blocks, "flags": window_flags(window),

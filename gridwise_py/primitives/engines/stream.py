@@ -594,7 +594,12 @@ class StreamPrimitive(Primitive):
 
     def _field_text(self, field: Field, by_rounds: bool, *, ahead: bool) -> dict[str, Any]:
         source, item_bytes = self._source(field, by_rounds, ahead=ahead), field.datatype.element_bytes
-        by_position = source in ("index", "late")
+        by_position, elements = source in ("index", "late"), field.datatype.elements
+        stores = [("at", "params.first + i" if source == "index" else "item")]
+        if source == "late":
+            stores = [
+                (f"{elements}u * at + {k}u", f"load_{field.argument}({elements}u * i + {k}u)") for k in range(elements)
+            ]
         return {
             "name": field.argument or "position",
             "outputs": field.outputs,
@@ -602,8 +607,10 @@ class StreamPrimitive(Primitive):
             # What functions that write an item are given, and what they give to others.
             "given": "i: u32" if by_position else f"item: Item{item_bytes}",
             "gives": "i" if by_position else "item",
-            "read_together": source == "late" and field.datatype.elements == 1 and not self.splits,
-            "elements": field.datatype.elements,
+            # Where it is stored in an output, and what.
+            "stores": stores,
+            "read_together": source == "late" and elements == 1 and not self.splits,
+            "elements": elements,
             "bytes": item_bytes,
             "quad": _QUADS[item_bytes],
         }

@@ -114,7 +114,8 @@ fn main(
 }
 
 
-// The order of a merge. Keys are held as their codes, or as their words where a function of the user's compares them.
+// The order of a merge, is_before(a, b), and keys in memory: key_NAME(i) of each input, store_key(i, key) of the output.
+// Keys are held as their codes.
 // Keys as codes: numbers whose unsigned order is the wanted order. A code holds every bit of its key, so it can be decoded.
 // But floats that are equal in numpy's order have different codes (−0 and +0, and all NaNs), and in descending order a NaN
 // would come first: key_fixed of a code gives such keys their place. A key of 8 or 16 bits is the upper part of its code,
@@ -139,15 +140,12 @@ fn is_before(a: Key, b: Key) -> bool {
   let y = key_fixed(b);
   return x < y;
 }
-fn key_a(i: u32) -> Key {
-  return key_encode(load_a(i));
-}
-fn key_b(i: u32) -> Key {
-  return key_encode(load_b(i));
-}
-fn store_key(i: u32, key: Key) {
-  store_output(i, key_decode(key));
-}
+fn key_a(i: u32) -> Key { return key_encode(load_a(i)); }
+fn key_b(i: u32) -> Key { return key_encode(load_b(i)); }
+fn store_key(i: u32, key: Key) { store_output(i, key_decode(key)); }
+// As expressions give their items.
+alias Acc = Key;
+struct Quad { x: Acc, y: Acc, z: Acc, w: Acc }
 // Which sorted runs a tile merges: two inputs, or two neighbouring runs of one. The GPU may know their lengths better than
 // the host.
 // Params: n_a, n_b (keys) and capacity_a, capacity_b (keys that there is room for); or of a sort n (keys), run_items (keys of a

@@ -127,14 +127,17 @@ alias Acc = u32;
 
 alias Quad = vec4<Acc>;
 fn quad_of(x: Acc) -> Quad { return vec4<Acc>(x); }
-fn combine(a: Acc, b: Acc) -> Acc { return a + b; }
-fn combine4(a: Quad, b: Quad) -> Quad { return a + b; }
 // From the parameters, because a constant infinity is an error in Tint.
 fn identity() -> Acc { return bitcast<Acc>(params.identity_bits); }
 
 // An accumulator as bits, for scratch memory.
 fn pack(x: Acc) -> u32 { return bitcast<u32>(x); }
 fn unpack(word: u32) -> Acc { return bitcast<Acc>(word); }
+// rounded: a product by itself, which a compiler must not contract with an addition where the order is fixed.
+
+fn combine(a: Acc, b: Acc) -> Acc { return a + b; }
+fn combine4(a: Quad, b: Quad) -> Quad { return a + b; }
+// From items to accumulators of one word, and back, where both are of one datatype.
 fn lift(word: u32) -> Acc { return bitcast<Acc>(word); }
 fn lift4(words: vec4<u32>) -> vec4<Acc> { return bitcast<vec4<Acc>>(words); }
 fn lower(x: Acc) -> u32 { return bitcast<u32>(x); }

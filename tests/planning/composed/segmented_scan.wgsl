@@ -90,14 +90,17 @@ alias Acc = u32;
 
 alias Quad = vec4<Acc>;
 fn quad_of(x: Acc) -> Quad { return vec4<Acc>(x); }
-fn combine(a: Acc, b: Acc) -> Acc { return a + b; }
-fn combine4(a: Quad, b: Quad) -> Quad { return a + b; }
 // From the parameters, because a constant infinity is an error in Tint.
 fn identity() -> Acc { return bitcast<Acc>(params.identity_bits); }
 
 // An accumulator as bits, for scratch memory.
 fn pack(x: Acc) -> u32 { return bitcast<u32>(x); }
 fn unpack(word: u32) -> Acc { return bitcast<Acc>(word); }
+// rounded: a product by itself, which a compiler must not contract with an addition where the order is fixed.
+
+fn combine(a: Acc, b: Acc) -> Acc { return a + b; }
+fn combine4(a: Quad, b: Quad) -> Quad { return a + b; }
+// From items to accumulators of one word, and back, where both are of one datatype.
 fn lift(word: u32) -> Acc { return bitcast<Acc>(word); }
 fn lift4(words: vec4<u32>) -> vec4<Acc> { return bitcast<vec4<Acc>>(words); }
 fn lower(x: Acc) -> u32 { return bitcast<u32>(x); }
@@ -490,12 +493,14 @@ fn emit_row_0(tile: u32, p: Acc) {
   let heads = tile_heads[0];
   let v_0 = tile_values[0];
   let v_1 = tile_values[1];
+  // Exclusive: a head begins with the identity; the others have what the item before them has, the `last` one.
   let results_0 = Quad(
     after_head(p, v_0.x, (heads & 1u) != 0u),
     after_head(p, v_0.y, (heads & 3u) != 0u),
     after_head(p, v_0.z, (heads & 7u) != 0u),
     after_head(p, v_0.w, (heads & 15u) != 0u),
   );
+  // Exclusive: a head begins with the identity; the others have what the item before them has, the `last` one.
   let results_1 = Quad(
     after_head(p, v_1.x, (heads & 31u) != 0u),
     after_head(p, v_1.y, (heads & 63u) != 0u),
@@ -504,6 +509,7 @@ fn emit_row_0(tile: u32, p: Acc) {
   );
   let i = tile_item(tile, 0u);
   if ((tile + 1u) * tile_size() <= item_count()) {
+// Stores the results of a row that is whole.
     // Pairs of lanes swap quads, so that a store of a pair fills sectors of 32 bytes.
     let is_odd = (sg_lane & 1u) != 0u;
     let low = i + select(0u, 4u, is_odd) - select(0u, WIDTH, is_odd);

@@ -397,7 +397,8 @@ fn place_in_output(rank: u32, first: u32, before: Acc, count: Counts) -> Place {
 fn written_of(first: u32, most: u32, count: Counts) -> u32 { return count; }
 
 // Writes what a stream gives for an item to place `at` of an output: an item from registers, the item i as it is loaded, or its
-// position. What does not fit is only counted.
+// position. What does not fit is only counted. The plan knows what is written: of each field in `moved` where it is stored, and
+// what, once for each element of the item.
 fn write_to_output(at: u32, item: Item4) {
   if (at < params.room) {
     store_output(at, item);

@@ -98,14 +98,17 @@ alias Acc = u32;
 
 alias Quad = vec4<Acc>;
 fn quad_of(x: Acc) -> Quad { return vec4<Acc>(x); }
-fn combine(a: Acc, b: Acc) -> Acc { return a + b; }
-fn combine4(a: Quad, b: Quad) -> Quad { return a + b; }
 // From the parameters, because a constant infinity is an error in Tint.
 fn identity() -> Acc { return bitcast<Acc>(params.identity_bits); }
 
 // An accumulator as bits, for scratch memory.
 fn pack(x: Acc) -> u32 { return bitcast<u32>(x); }
 fn unpack(word: u32) -> Acc { return bitcast<Acc>(word); }
+// rounded: a product by itself, which a compiler must not contract with an addition where the order is fixed.
+
+fn combine(a: Acc, b: Acc) -> Acc { return a + b; }
+fn combine4(a: Quad, b: Quad) -> Quad { return a + b; }
+// From items to accumulators of one word, and back, where both are of one datatype.
 fn lift(word: u32) -> Acc { return bitcast<Acc>(word); }
 fn lift4(words: vec4<u32>) -> vec4<Acc> { return bitcast<vec4<Acc>>(words); }
 fn lower(x: Acc) -> u32 { return bitcast<u32>(x); }
@@ -397,6 +400,7 @@ fn rank_rows() {
 // Puts the items of a part in the order of their ranks: the PART items from rank part × PART on.
 const PARTS: u32 = 2u;
 const PART: u32 = TILE / PARTS;
+// Items that are in registers; with several parts those whose ranks lie in the one that is staged.
 fn stage_keys(part: u32) {
   if (rank_of(0u) - part * PART < PART) {
     stage_one_keys(rank_of(0u) - part * PART, keys[0]);
@@ -463,6 +467,9 @@ fn read_codes(tile: u32, place: u32) {
 // By bin, the offset from the position of a key in the tile to its position in the output; before that, counts of an
 // unpublished tile.
 var<workgroup> run_offsets: array<atomic<u32>, BINS>;
+
+// Writes the ranked keys of a tile, whose first part is staged, to one place: the output or the temporary copy. There are no
+// values.
 fn write_output(tile: u32) {
   let valid = min(TILE, params.n - tile * TILE);
   if (0u * WORKGROUP_SIZE + lane < valid) {
@@ -478,6 +485,8 @@ fn write_output(tile: u32) {
     store_keys_output(to, key_decode(key));
   }
 }
+// Writes the ranked keys of a tile, whose first part is staged, to one place: the output or the temporary copy. There are no
+// values.
 fn write_temporary(tile: u32) {
   let valid = min(TILE, params.n - tile * TILE);
   if (0u * WORKGROUP_SIZE + lane < valid) {
