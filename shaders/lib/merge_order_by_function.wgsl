@@ -30,6 +30,6 @@ fn key_{{ name }}(i: u32) -> Key {
 //$ endfor
 //$ if key_output
 fn store_key(i: u32, key: Key) {
-  store_{{ key_output }}({{ key_elements }}u * i + {{ k }}u, {{ "key." ~ "xyzw"[k] if key_words > 1 else "key" }});  //$ for k in range(key_elements)
+  store_{{ key_output }}({{ key_elements }}u * i + {{ k }}u, {{ "key." ~ "xyzw"[k] if key_elements > 1 else "key" }});  //$ for k in range(key_elements)
 }
 //$ endif
