@@ -1,4 +1,4 @@
-"""Codes of keys: unsigned integers whose order is that of the keys (shaders/lib/key_code_1.wgsl and key_code_2.wgsl)."""
+"""Codes of keys: unsigned integers whose order is that of the keys (shaders/lib/key_code_1.wgsl, key_code_2.wgsl)."""
 
 from __future__ import annotations
 
