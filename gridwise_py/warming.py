@@ -23,8 +23,6 @@ from .runtime.device import default_device
 from .types.datatype import ITEM_DATATYPES, Datatype, as_datatype
 from .types.options import integer
 
-__all__ = ["FunctionName", "warm_up"]
-
 #: The one-shot functions that always run the same kernels; `gw.scan` and `gw.reduce` depend on their operator.
 FunctionName: TypeAlias = Literal[
     "add", "all", "any", "argmax", "argmin", "argsort", "compress", "count_nonzero", "cumprod", "cumsum", "find",

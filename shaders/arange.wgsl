@@ -1,19 +1,9 @@
 // output[i] = start + i · step, rounded as numpy rounds it: the product, then the sum; integers wrap.
 // Forward progress: no workgroup waits for another. Bindings: params, output.
+// Params: n (items of the window); blocks (workgroups that have work); first (first item of the window); zero (0,
+// unknown to the compiler: what is combined with it is rounded before); start_low; start_high; step_low; step_high.
 
-struct Params {
-  n: u32,  // items of the window
-  blocks: u32,  // workgroups that have work
-  first: u32,  // first item of the window
-  zero: u32,  // 0, unknown to the compiler: what is combined with it is rounded before
-  start_low: u32,
-  start_high: u32,
-  step_low: u32,
-  step_high: u32,
-  output_offset: u32,
-}
-{{ bindings }}
-//$ include "lib/quad.wgsl"
+//$ include "lib/quad_" ~ sink.bytes ~ ".wgsl"
 //$ if sink.kind == "f" and sink.bytes == 2
 //$ include "lib/half.wgsl"
 //$ endif
@@ -49,5 +39,4 @@ fn item_at(i: u32) -> Item {
 }
 //$ endif
 
-//$ set own_quads = false
 //$ include "lib/quads.wgsl"

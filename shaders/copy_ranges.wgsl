@@ -4,23 +4,12 @@
 // Source: the search is that of Baxter, "Modern GPU" (2013), load-balancing search.
 // Forward progress: no workgroup waits for another.
 // Bindings: params, source, source_offsets, destination_offsets, ends, output.
+// Params: ranges; blocks (workgroups, which take turns); source_length; output_length; search_steps.
 
-struct Params {
-  ranges: u32,
-  blocks: u32,  // workgroups, which take turns
-  source_length: u32,
-  output_length: u32,
-  search_steps: u32,
-  {{ fields.values() | join("
-  ") }}
-}
-{{ bindings }}
-override WORKGROUP_SIZE: u32 = 256u;
 const ITEMS: u32 = {{ items }}u;  // of an invocation, in a tile
 const NOWHERE: u32 = 0xffffffffu;
 var<private> local: u32;
 var<workgroup> shared_total: u32;
-//$ include "lib/workgroup_index.wgsl"
 fn end_of(s: u32) -> u32 { return load_ends(s); }
 fn begin_of(s: u32) -> u32 {
   if (s == 0u) { return 0u; }
@@ -35,14 +24,7 @@ fn more_follows() -> bool { return false; }
 //$ include "lib/segment_search.wgsl"
 //$ include "lib/segment_at.wgsl"
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  @builtin(local_invocation_index) invocation: u32,
-) {
-  let block = workgroup_index(workgroup, grid);
-  if (block >= params.blocks) { return; }
+fn run(block: u32, invocation: u32) {
   local = invocation;
   if (local == 0u) { shared_total = items_in_all(); }
   let total = workgroupUniformLoad(&shared_total);
@@ -70,8 +52,6 @@ fn main(
       }
     }
 //$ endfor
-//$ for k in range(items)
-    if (to_{{ k }} != NOWHERE) { store_output(to_{{ k }}, item_{{ k }}); }
-//$ endfor
+    if (to_{{ k }} != NOWHERE) { store_output(to_{{ k }}, item_{{ k }}); }  //$ for k in range(items)
   }
 }

@@ -2,22 +2,11 @@
 // tile among the ends of all; each invocation finds those of its items among these.
 // Source: the search is that of Baxter, "Modern GPU" (2013), load-balancing search.
 // Forward progress: no workgroup waits for another. Bindings: params, values, ends or offsets, output, count.
+// Params: n (segments; the GPU may have counted them); first (0); capacity (segments that there is room for); tiles;
+// size (items that the output has room for); search_steps.
 
-struct Params {
-  n: u32,  // segments; the GPU may have counted them
-  first: u32,  // 0
-  capacity: u32,  // segments that there is room for
-  tiles: u32,
-  size: u32,  // items that the output has room for
-  search_steps: u32,
-  {{ fields.values() | join("
-  ") }}
-}
-{{ bindings }}
-override WORKGROUP_SIZE: u32 = 256u;
 const VECS: u32 = {{ vecs }}u;
 var<private> local: u32;
-//$ include "lib/workgroup_index.wgsl"
 fn end_of(s: u32) -> u32 { return {{ "load_offsets(s + 1u)" if by == "offsets" else "load_ends(s)" }}; }
 fn segments_in_all() -> u32 { return item_count(); }
 fn items_in_all() -> u32 {
@@ -33,14 +22,7 @@ fn more_follows() -> bool { return false; }
 //$ set Item = "vec2<u32>" if item_bytes == 8 else "u32"
 fn value_of(s: u32) -> {{ Item }} { return {{ "load_values(s)" if values else "s" }}; }
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  @builtin(local_invocation_index) invocation: u32,
-) {
-  let tile = workgroup_index(workgroup, grid);
-  if (tile >= params.tiles) { return; }
+fn run(tile: u32, invocation: u32) {
   local = invocation;
   let total = items_in_all();
   if (tile == 0u && local == 0u) { store_count(0u, total); }
@@ -63,8 +45,6 @@ fn main(
     }
 //$ endif
     store_output(i, value_of(s_0));
-//$ for c in range(1, 4)
-    if (i + {{ c }}u < room) { store_output(i + {{ c }}u, value_of(s_{{ c }})); }
-//$ endfor
+    if (i + {{ c }}u < room) { store_output(i + {{ c }}u, value_of(s_{{ c }})); }  //$ for c in range(1, 4)
   }
 }

@@ -1,17 +1,9 @@
 // output = value in every item.
 // Forward progress: no workgroup waits for another. Bindings: params, output.
+// Params: n (items of the window); blocks (workgroups that have work); low, high (the words of the value).
 
-struct Params {
-  n: u32,  // items of the window
-  blocks: u32,  // workgroups that have work
-  low: u32,  // the words of the value
-  high: u32,
-  output_offset: u32,
-}
-{{ bindings }}
-//$ include "lib/quad.wgsl"
+//$ include "lib/quad_" ~ sink.bytes ~ ".wgsl"
 
 fn item_at(_i: u32) -> Item { return {{ "Item(params.low, params.high)" if sink.bytes == 8 else "params.low" }}; }
 
-//$ set own_quads = false
 //$ include "lib/quads.wgsl"

@@ -3,20 +3,9 @@
 // Source: the early exit is that of FindIf in NVIDIA's CUB.
 // Forward progress: no workgroup waits for another. The minimum does not depend on which workgroups skip their tiles: those
 // have no item before one that was found. Bindings: params, input, and found for the least index.
+// Params: n (items of the window); tiles; window_first (the first item of the window); length (items of all windows
+// that there is room for).
 
-struct Params {
-  n: u32,  // items of the window
-//$ include "lib/params_counted.wgsl"
-  tiles: u32,
-  window_first: u32,  // the first item of the window
-//$ if counted
-  length: u32,  // items of all windows that there is room for
-//$ endif
-  {{ fields.input }}
-}
-{{ bindings }}
-//$ include "lib/workgroup_index.wgsl"
-override WORKGROUP_SIZE: u32 = 256u;
 const NONE: u32 = 0xffffffffu;
 var<workgroup> known: u32;
 var<workgroup> least: atomic<u32>;
@@ -27,14 +16,7 @@ fn holds(item: vec2<u32>) -> bool { return (item.x | {{ "(item.y << 1u)" if kind
 fn holds(item: u32) -> bool { return {{ "(item << 1u)" if kind == "f" else "item" }} != 0u; }
 //$ endif
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  @builtin(local_invocation_index) local: u32,
-) {
-  let tile = workgroup_index(workgroup, grid);
-  if (tile >= params.tiles) { return; }
+fn run(tile: u32, local: u32) {
   let begin = tile * WORKGROUP_SIZE * {{ 4 * vecs }}u;
   if (local == 0u) {
 //$ if counted
@@ -53,16 +35,12 @@ fn main(
   var item_{{ r }} = vec2<u32>(0u);
   if (i_{{ r }} < {{ used.n }}) { item_{{ r }} = load_input(i_{{ r }}); }
 //$ endfor
-//$ for r in range(4 * vecs) | reverse
-  mine = select(mine, i_{{ r }}, holds(item_{{ r }}));
-//$ endfor
+  mine = select(mine, i_{{ r }}, holds(item_{{ r }}));  //$ for r in range(4 * vecs) | reverse
 //$ else
   if (begin + WORKGROUP_SIZE * {{ 4 * vecs }}u <= {{ used.n }}) {
     // All loads come first, so that they are in flight together. Later rows have later items.
     let i = begin + local * 4u;
-//$ for r in range(vecs)
-    let items_{{ r }} = load4_input(i + {{ 4 * r }}u * WORKGROUP_SIZE);
-//$ endfor
+    let items_{{ r }} = load4_input(i + {{ 4 * r }}u * WORKGROUP_SIZE);  //$ for r in range(vecs)
 //$ for r in range(vecs) | reverse
 //$ for c in (3, 2, 1, 0)
     mine = select(mine, i + {{ 4 * r }}u * WORKGROUP_SIZE + {{ c }}u, holds(items_{{ r }}.{{ "xyzw"[c] }}));

@@ -16,13 +16,9 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
   let b = vec4<T>(T(state[1] + 1.0));
   let x = vec4<T>(T(f32(id.x & 1023u)), T(1.0), T(2.0), T(3.0));
   var x0 = x;
-//$ for k in range(1, 8)
-  var x{{ k }} = x + vec4<T>(T({{ k }}.0));
-//$ endfor
+  var x{{ k }} = x + vec4<T>(T({{ k }}.0));  //$ for k in range(1, 8)
   for (var i = 0u; i < ROUNDS; i++) {
-//$ for k in range(8)
-    x{{ k }} = {{ "x%d * a + b" % k if datatype == "i32" else "fma(x%d, a, b)" % k }};
-//$ endfor
+    x{{ k }} = {{ "x%d * a + b" % k if datatype == "i32" else "fma(x%d, a, b)" % k }};  //$ for k in range(8)
   }
   let sum = ((x0 + x1) + (x2 + x3)) + ((x4 + x5) + (x6 + x7));
   let total = f32((sum.x + sum.y) + (sum.z + sum.w));

@@ -5,18 +5,8 @@
 // workgroup to finish counts the run. So a run may follow another at once, and the kernel that reads looks at the number, too.
 // All operators have 0 as identity: minima are maxima of words whose bits are flipped, and `masks` flips them.
 // Forward progress: no workgroup waits for another. Bindings: params, the inputs, tables, and control.
+// Params: n; blocks (workgroups); key_mask.
 
-struct Params {
-  n: u32,
-//$ include "lib/params_counted.wgsl"
-  blocks: u32,  // workgroups
-  key_mask: u32,
-  {{ fields.values() | join("
-  ") }}
-}
-{{ bindings }}
-//$ include "lib/workgroup_index.wgsl"
-override WORKGROUP_SIZE: u32 = 256u;
 const VECS: u32 = {{ vecs }}u;
 const TABLE_BITS: u32 = {{ table_bits }}u;
 const TABLE_KEYS: u32 = 1u << TABLE_BITS;
@@ -25,9 +15,7 @@ const KEYS: u32 = {{ 2 ** key_bits }}u;
 const TABLE_WORDS: u32 = {{ 1 + words | length }}u * KEYS;
 const RUNS: u32 = 0u;  // in control
 const FINISHED: u32 = 1u;
-//$ for word in words
-var<workgroup> table_{{ loop.index0 }}: array<atomic<u32>, TABLE_KEYS>;
-//$ endfor
+var<workgroup> table_{{ loop.index0 }}: array<atomic<u32>, TABLE_KEYS>;  //$ for word in words
 // A bit for each key that occurred.
 var<workgroup> occurred: array<atomic<u32>, {{ 2 ** table_bits // 32 }}>;
 //$ if key_bits > table_bits
@@ -39,23 +27,14 @@ fn key_at(i: u32) -> u32 { return load_keys(i) & params.key_mask; }
 
 fn add_row(key: u32, {{ parameters }}) {
   let place = key & (TABLE_KEYS - 1u);
-//$ for word in words
-  {{ word.atomic }}(&table_{{ loop.index0 }}[place], word_{{ loop.index0 }} ^ {{ word.mask }}u);
-//$ endfor
+  {{ word.atomic }}(&table_{{ loop.index0 }}[place], word_{{ loop.index0 }} ^ {{ word.mask }}u);  //$ for word in words
   let mark = 1u << (place & 31u);
   // Read first: most marks are there already.
   if ((atomicLoad(&occurred[place >> 5u]) & mark) == 0u) { atomicOr(&occurred[place >> 5u], mark); }
 }
 fn add_one(i: u32) { add_row(key_at(i), {{ loads }}); }
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  @builtin(local_invocation_index) local: u32,
-) {
-  let block = workgroup_index(workgroup, grid);
-  if (block >= params.blocks) { return; }
+fn run(block: u32, local: u32) {
   // Whole quads, so that they are loaded at once.
   let rows = {{ used.n }};
   let part = ((rows + 3u) / 4u + params.blocks - 1u) / params.blocks * 4u;
@@ -67,9 +46,7 @@ fn main(
     atomicStore(&tables[TABLE_WORDS - table + k], 0u);
   }
   for (var k = local; k < TABLE_KEYS; k += WORKGROUP_SIZE) {
-//$ for word in words
-    atomicStore(&table_{{ loop.index0 }}[k], 0u);
-//$ endfor
+    atomicStore(&table_{{ loop.index0 }}[k], 0u);  //$ for word in words
     if (k < TABLE_KEYS / 32u) { atomicStore(&occurred[k], 0u); }
   }
   while (at < end) {
@@ -101,15 +78,11 @@ fn main(
 //$ for v in range(vecs)
       let q_{{ v }} = min(q{{ " + %du * WORKGROUP_SIZE" % v if v }}, last - 1u);
       let keys_{{ v }} = load4_keys(4u * q_{{ v }}) & vec4<u32>(params.key_mask);
-//$ for word in words
-      let word_{{ loop.index0 }}_{{ v }} = load4_word_{{ loop.index0 }}(4u * q_{{ v }});
-//$ endfor
+      let word_{{ loop.index0 }}_{{ v }} = load4_word_{{ loop.index0 }}(4u * q_{{ v }});  //$ for word in words
 //$ endfor
 //$ for v in range(vecs)
       if (q{{ " + %du * WORKGROUP_SIZE" % v if v }} < last) {
-//$ for c in "xyzw"
-        add_row(keys_{{ v }}.{{ c }}, {{ parts | replace("@", v ~ "." ~ c) }});
-//$ endfor
+        add_row(keys_{{ v }}.{{ c }}, {{ parts | replace("@", v ~ "." ~ c) }});  //$ for c in "xyzw"
       }
 //$ endfor
     }

@@ -5,28 +5,12 @@
 // all bins, workgroups take turns: `ranges` of them read the same tiles, at about the same time, and each takes its own bins.
 // Source: privatised histograms as in Gómez-Luna et al., "An optimized approach to histogram computation on GPU" (2013).
 // Forward progress: no workgroup waits for another. A compare-and-swap repeats only where that of another invocation
-// succeeded. Bindings: params, {{ fields | join(", ") }}.
+// succeeded. Bindings: params, {{ operand_names | join(", ") }}.
+// Params: n (items of the window); blocks (workgroups that share the tiles, for each range); bins; ranges;
+// range_bins (bins of a range; fewer in the last one); copies (of the counters of a range); stride (counters from a
+// copy to the next).
 
-struct Params {
-  n: u32,  // items of the window
-//$ include "lib/params_counted.wgsl"
-  blocks: u32,  // workgroups that share the tiles, for each range
-  bins: u32,
-  ranges: u32,
-  range_bins: u32,  // bins of a range; fewer in the last one
-  copies: u32,  // of the counters of a range
-  stride: u32,  // counters from a copy to the next
-  identity_bits: u32,
-//$ for name in bin_fields
-  {{ name }}: u32,
-//$ endfor
-  {{ fields.values() | join("
-  ") }}
-}
-{{ bindings }}
-//$ include "lib/workgroup_index.wgsl"
 //$ include "lib/operator.wgsl"
-override WORKGROUP_SIZE: u32 = 256u;
 const VECS: u32 = {{ vecs }}u;
 
 //$ set native = "i32" if acc.wgsl == "i32" and atomic else "u32"
@@ -65,20 +49,11 @@ fn put4(bins: vec4<u32>) {
 //$ if merge != "none"
   if (all(bins == bins.xxxx)) { put(bins.x, {{ "sum_of(values)" if values else "4u" }}); return; }
 //$ endif
-//$ for c in "xyzw"
-  put(bins.{{ c }}, {{ "values.%s" % c if values else "1u" }});
-//$ endfor
+  put(bins.{{ c }}, {{ "values.%s" % c if values else "1u" }});  //$ for c in "xyzw"
 }
 fn put_one(i: u32) { put(bin_at(i), {{ "lift(load_%s(i))" % values if values else "1u" }}); }
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  @builtin(local_invocation_index) local: u32,
-) {
-  let number = workgroup_index(workgroup, grid);
-  if (number >= params.blocks * params.ranges) { return; }
+fn run(number: u32, local: u32) {
   let block = number / params.ranges;
   range_first = (number % params.ranges) * params.range_bins;
   range_length = min(params.bins - range_first, params.range_bins);
@@ -94,9 +69,7 @@ fn main(
 //$ if key_words == 1
     let i = tile * tile_items + local * 4u;
 //$ for v in range(vecs)
-//$ for axis in axes
-    let {{ axis.name }}_{{ v }} = load4_{{ axis.name }}(i + {{ 4 * v }}u * WORKGROUP_SIZE);
-//$ endfor
+    let {{ axis.name }}_{{ v }} = load4_{{ axis.name }}(i + {{ 4 * v }}u * WORKGROUP_SIZE);  //$ for axis in axes
 //$ if values
     let values_{{ v }} = lift4(load4_{{ values }}(i + {{ 4 * v }}u * WORKGROUP_SIZE));
 //$ endif
@@ -108,15 +81,11 @@ fn main(
 //$ if merge == "tile" and vecs > 1
     let bin = bins_0.xxxx;
     var differs = bins_0 ^ bin;
-//$ for v in range(1, vecs)
-    differs |= bins_{{ v }} ^ bin;
-//$ endfor
+    differs |= bins_{{ v }} ^ bin;  //$ for v in range(1, vecs)
     if (all(differs == vec4<u32>(0u))) {
 //$ if values
       var sums = values_0;
-//$ for v in range(1, vecs)
-      sums = combine4(sums, values_{{ v }});
-//$ endfor
+      sums = combine4(sums, values_{{ v }});  //$ for v in range(1, vecs)
       put(bin.x, sum_of(sums));
 //$ else
       put(bin.x, {{ 4 * vecs }}u);
@@ -124,14 +93,10 @@ fn main(
       continue;
     }
 //$ endif
-//$ for v in range(vecs)
-    put4(bins_{{ v }}{{ ", values_%d" % v if values }});
-//$ endfor
+    put4(bins_{{ v }}{{ ", values_%d" % v if values }});  //$ for v in range(vecs)
 //$ else
     let i = tile * tile_items + local;
-//$ for r in range(4 * vecs)
-    put_one(i + {{ r }}u * WORKGROUP_SIZE);
-//$ endfor
+    put_one(i + {{ r }}u * WORKGROUP_SIZE);  //$ for r in range(4 * vecs)
 //$ endif
   }
   if (tiles % params.blocks == block) {

@@ -1,18 +1,8 @@
 // output[k] = entry k of all tables, combined. Several invocations share an entry, and take the tables in turn.
 // Forward progress: no workgroup waits for another. Bindings: params, tables, output.
+// Params: bins; tables (how many there are); blocks (workgroups that have work).
 
-struct Params {
-  bins: u32,
-  tables: u32,  // how many there are
-  blocks: u32,  // workgroups that have work
-  identity_bits: u32,
-  {{ fields.values() | join("
-  ") }}
-}
-{{ bindings }}
-//$ include "lib/workgroup_index.wgsl"
 //$ include "lib/operator.wgsl"
-override WORKGROUP_SIZE: u32 = 256u;
 const COLUMNS: u32 = {{ columns }}u;  // entries of a workgroup
 var<workgroup> sums: array<Acc, WORKGROUP_SIZE>;
 
@@ -22,14 +12,7 @@ fn entry(table: u32, k: u32) -> Acc {
   return unpack(load_tables(table * params.bins + k));
 }
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  @builtin(local_invocation_index) local: u32,
-) {
-  let block = workgroup_index(workgroup, grid);
-  if (block >= params.blocks) { return; }
+fn run(block: u32, local: u32) {
   let rows = WORKGROUP_SIZE / COLUMNS;
   let k = block * COLUMNS + local % COLUMNS;
   var sum = quad_of(identity());

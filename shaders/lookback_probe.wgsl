@@ -3,14 +3,8 @@
 // Forward progress: none is assumed. After SPIN_LIMIT unsuccessful polls in total, a workgroup recomputes every unpublished
 // tile itself, and counts these tiles.
 // Bindings: params, control, states, counts.
+// Params: tiles.
 
-struct Params {
-  tiles: u32,
-}
-{{ bindings }}
-//$ include "lib/workgroup_index.wgsl"
-
-override WORKGROUP_SIZE: u32 = 64u;
 override SPIN_LIMIT: u32 = 256u;
 
 alias Acc = u32;
@@ -49,14 +43,7 @@ fn look_back(tile: u32) -> Before {
   return before;
 }
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  @builtin(local_invocation_index) index: u32,
-) {
-  let number = workgroup_index(workgroup, grid);
-  if (number >= params.tiles) { return; }
+fn run(number: u32, index: u32) {
   local = index;
   let tile = state_enter(number);
   if (local != 0u) { return; }

@@ -1,14 +1,7 @@
 // output = op(input), item by item.
 // Forward progress: no workgroup waits for another. Bindings: params, input, output (or one buffer for both).
+// Params: n (items of the window); blocks (workgroups that have work).
 
-struct Params {
-  n: u32,  // items of the window
-//$ include "lib/params_counted.wgsl"
-  blocks: u32,  // workgroups that have work
-  {{ fields.input }}
-  output_offset: u32,
-}
-{{ bindings }}
 //$ if op is defined
 //$ include "lib/unary_operator.wgsl"
 

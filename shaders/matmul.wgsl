@@ -15,6 +15,7 @@
 //$ set across_m = tile_m // thread_m
 //$ set across_n = tile_n // thread_n
 //$ set invocations = across_m * across_n
+const WORKGROUP_SIZE: u32 = {{ invocations }}u;
 //$ set a_jobs = tile_m * tile_k // 16
 //$ set b_jobs = tile_n * tile_k // 16
 //$ set quads_k = tile_k // 4
@@ -27,9 +28,7 @@ var<workgroup> b_tile: array<vec4<f32>, {{ stages * tile_k * tile_n // 4 }}>;
 
 // In flight from memory to workgroup memory: 4 × 4 items of a, or 4 vec4 of b, per invocation and round.
 //$ for r in range(rounds)
-//$ for j in range(4)
-var<private> next_{{ r }}_{{ j }}: vec4<f32>;
-//$ endfor
+var<private> next_{{ r }}_{{ j }}: vec4<f32>;  //$ for j in range(4)
 //$ endfor
 
 // Which 4 × 4 items of a: {{ side }} neighbours take different rows, so that their stores are contiguous; {{ quads_k }} such groups
@@ -47,9 +46,7 @@ fn load_step(first: u32, row: u32, column: u32, local: u32) {
     if (job < {{ a_jobs }}u) {
       let i = row + 4u * a_column(job);
       let k = first + 4u * a_step(job);
-//$ for j in range(4)
-      next_{{ r }}_{{ j }} = quad_a(min(i + {{ j }}u, params.m - 1u), k, params.k, a_whole);
-//$ endfor
+      next_{{ r }}_{{ j }} = quad_a(min(i + {{ j }}u, params.m - 1u), k, params.k, a_whole);  //$ for j in range(4)
     } else if (job < {{ a_jobs + b_jobs }}u) {
       let at = job - {{ a_jobs }}u;
       let i = column + 4u * (at % {{ tile_n // 4 }}u);
@@ -87,9 +84,7 @@ fn store_step(stage: u32, local: u32) {
 }
 
 //$ for i in range(thread_m)
-//$ for p in range(quads_n)
-var<private> sum_{{ i }}_{{ p }}: vec4<f32>;
-//$ endfor
+var<private> sum_{{ i }}_{{ p }}: vec4<f32>;  //$ for p in range(quads_n)
 //$ endfor
 
 fn multiply_step(stage: u32, y: u32, x: u32) {
@@ -116,12 +111,7 @@ fn multiply_step(stage: u32, y: u32, x: u32) {
   }
 }
 
-@compute @workgroup_size({{ invocations }})
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  @builtin(local_invocation_index) local: u32,
-) {
+fn run(block: u32, local: u32) {
 //$ include "lib/matmul_tile.wgsl"
   // Neighbouring invocations form blocks of {{ lanes_m }} × {{ lanes_n }}, so that they read few different vec4.
   let lane = local % {{ lanes_m * lanes_n }}u;

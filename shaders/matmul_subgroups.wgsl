@@ -13,6 +13,7 @@
 
 //$ set subgroups_n = tile_n // part_n
 //$ set invocations = 32 * (tile_m // part_m) * subgroups_n
+const WORKGROUP_SIZE: u32 = {{ invocations }}u;
 //$ set rows_m = part_m // 16
 //$ set rows_n = part_n // items_n
 // Rows of eight items. There is a gap behind each of a tile, so that rows begin in different banks.
@@ -68,22 +69,23 @@ fn put_row(row: u32, column: u32, low: vec4<f32>, high: vec4<f32>) {
 //$ endif
 }
 
-@compute @workgroup_size({{ invocations }})
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
+//$ set asks.lanes = true
+struct Lanes {
   @builtin(local_invocation_index) local: u32,
   @builtin(subgroup_id) subgroup: u32,
   @builtin(subgroup_invocation_id) lane: u32,
-) {
+}
+
+fn run(block: u32, lanes: Lanes) {
+  let local = lanes.local;
+  let subgroup = lanes.subgroup;
+  let lane = lanes.lane;
 //$ include "lib/matmul_tile.wgsl"
   // Bounded, as Tint sees: it checks no index then.
   let y = subgroup / {{ subgroups_n }}u % {{ tile_m // part_m }}u * {{ part_m }}u;
   let x = subgroup % {{ subgroups_n }}u * {{ part_n // 8 }}u;
 //$ for i in range(rows_m)
-//$ for j in range(rows_n)
-  var sum_{{ i }}_{{ j }}: Sums;
-//$ endfor
+  var sum_{{ i }}_{{ j }}: Sums;  //$ for j in range(rows_n)
 //$ endfor
 
 //$ if a_rows == 4
@@ -99,9 +101,7 @@ fn main(
   let b_at = {{ b_first }}u + b_row * {{ b_stride }}u + b_column;
   // In flight from memory to workgroup memory.
 //$ for operand, jobs in (("a", a_jobs), ("b", b_jobs))
-//$ for r in range(jobs)
-  var {{ operand }}_{{ r }}: Row;
-//$ endfor
+  var {{ operand }}_{{ r }}: Row;  //$ for r in range(jobs)
 //$ endfor
 //$ macro stage()
   workgroupBarrier();

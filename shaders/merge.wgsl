@@ -5,28 +5,15 @@
 // merges them there (lib/merge_path.wgsl).
 // Forward progress: no workgroup waits for another.
 // Bindings: params, {{ "input" if runs else "a, b" }}, splits, output, and of pairs the values of each.
+// Params: tiles.
 
-struct Params {
-//$ include "lib/merge_params.wgsl"
-  tiles: u32,
-  {{ fields.values() | join("
-  ") }}
-}
-{{ bindings }}
-//$ include "lib/workgroup_index.wgsl"
 //$ include "lib/merge_order.wgsl"
 //$ include "lib/merge_runs.wgsl"
 //$ include "lib/merge_path.wgsl"
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  @builtin(local_invocation_index) local: u32,
-) {
-  let tile = workgroup_index(workgroup, grid);
+fn run(tile: u32, local: u32) {
   let first = tile * TILE;
-  if (tile >= params.tiles || first >= total()) { return; }
+  if (first >= total()) { return; }
   let runs = runs_of(first);
   let diagonal = first - runs.first;
   let count = min(runs.length_a + runs.length_b - diagonal, TILE);
@@ -59,9 +46,7 @@ fn main(
   }
 //$ endif
 //$ endfor
-//$ for k in range(items)
-  keys[at_{{ k }}] = key_{{ k }};
-//$ endfor
+  keys[at_{{ k }}] = key_{{ k }};  //$ for k in range(items)
   workgroupBarrier();
   merge_runs(0u, count_a, count, min(local * ITEMS, count){{ ", local" if less }});
   workgroupBarrier();

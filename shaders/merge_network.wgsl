@@ -7,22 +7,15 @@
 // exchanges between registers and between lanes. Neighbouring lanes load and store neighbouring keys, and nothing goes through
 // workgroup memory.
 // Forward progress: no workgroup and no subgroup waits for another. Bindings: params, a, b, splits, output.
+// Params: tiles.
 
-struct Params {
-//$ include "lib/merge_params.wgsl"
-  tiles: u32,
-  {{ fields.values() | join("
-  ") }}
-}
-{{ bindings }}
-//$ include "lib/workgroup_index.wgsl"
 //$ include "lib/merge_order.wgsl"
 //$ include "lib/merge_runs.wgsl"
-override WORKGROUP_SIZE: u32 = {{ workgroup_size }}u;
 const ROWS: u32 = {{ rows }}u;
 const CHUNKS: u32 = {{ chunks }}u;
 const TILE: u32 = {{ workgroup_size * rows * chunks }}u;
 
+//$ set asks.lanes = true
 struct Lanes {
   @builtin(subgroup_size) size: u32,
   @builtin(subgroup_invocation_id) lane: u32,
@@ -66,15 +59,9 @@ fn crossing(diagonal: u32, least: u32, most: u32, guess: u32, apart: u32) -> u32
   return low;
 }
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  lanes: Lanes,
-) {
-  let tile = workgroup_index(workgroup, grid);
+fn run(tile: u32, lanes: Lanes) {
   let first = tile * TILE;
-  if (tile >= params.tiles || first >= total()) { return; }
+  if (first >= total()) { return; }
   sg_size = lanes.size;
   sg_lane = lanes.lane;
   let runs = runs_of(first);
@@ -127,16 +114,10 @@ fn main(
 //$ endfor
     for (var d = sg_size >> 1u; d > 0u; d >>= 1u) {
       let is_upper = (sg_lane & d) != 0u;
-//$ for r in range(rows)
-      let other_{{ r }} = subgroupShuffleXor(key_{{ r }}, d);
-//$ endfor
-//$ for r in range(rows)
-      key_{{ r }} = select(key_{{ r }}, other_{{ r }}, (other_{{ r }} < key_{{ r }}) != is_upper);
-//$ endfor
+      let other_{{ r }} = subgroupShuffleXor(key_{{ r }}, d);  //$ for r in range(rows)
+      key_{{ r }} = select(key_{{ r }}, other_{{ r }}, (other_{{ r }} < key_{{ r }}) != is_upper);  //$ for r in range(rows)
     }
-//$ for r in range(rows)
-    if (i_{{ r }} < stop - start) { store_key(first + start + i_{{ r }}, key_{{ r }}); }
-//$ endfor
+    if (i_{{ r }} < stop - start) { store_key(first + start + i_{{ r }}, key_{{ r }}); }  //$ for r in range(rows)
     start = stop;
     at = next;
   }

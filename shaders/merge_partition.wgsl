@@ -9,21 +9,10 @@
 //$ endif
 // Forward progress: no workgroup waits for another.
 // Bindings: params, {{ "input" if runs else "a, b" }}, splits{{ ", count" if counted_output }}.
+// Params: tile_items; tiles; blocks (workgroups that have work); step (the second probe lies so far from the first).
 
-struct Params {
-//$ include "lib/merge_params.wgsl"
-  tile_items: u32,
-  tiles: u32,
-  blocks: u32,  // workgroups that have work
-  step: u32,  // the second probe lies so far from the first
-  {{ fields.values() | join("
-  ") }}
-}
-{{ bindings }}
-//$ include "lib/workgroup_index.wgsl"
 //$ include "lib/merge_order.wgsl"
 //$ include "lib/merge_runs.wgsl"
-override WORKGROUP_SIZE: u32 = 64u;
 
 //$ if less
 const TILES: u32 = {{ partition_tiles }}u;  // of a workgroup
@@ -35,13 +24,7 @@ var<workgroup> crossings: array<u32, {{ partition_size }}>;
 //$ include "lib/merge_bounds.wgsl"
 //$ endif
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  @builtin(local_invocation_index) local: u32,
-) {
-  let block = workgroup_index(workgroup, grid);
+fn run(block: u32, local: u32) {
 //$ if less
   let block_tile = block * TILES;
   let block_first = block_tile * params.tile_items;

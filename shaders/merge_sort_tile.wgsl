@@ -2,16 +2,8 @@
 // neighbours only and so keeps the order of equal keys. Then runs are merged in workgroup memory, twice as long in each step,
 // until one run is the tile.
 // Forward progress: no workgroup waits for another. Bindings: params, input, output{{ ", values and their output" if values }}.
+// Params: n (keys); tiles.
 
-struct Params {
-  n: u32,  // keys
-//$ include "lib/params_counted.wgsl"
-  tiles: u32,
-  {{ fields.values() | join("
-  ") }}
-}
-{{ bindings }}
-//$ include "lib/workgroup_index.wgsl"
 //$ include "lib/merge_order.wgsl"
 //$ include "lib/merge_path.wgsl"
 //$ if values
@@ -36,15 +28,9 @@ fn order_{{ k }}(most: u32) {
 }
 //$ endfor
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  @builtin(local_invocation_index) local: u32,
-) {
-  let tile = workgroup_index(workgroup, grid);
+fn run(tile: u32, local: u32) {
   let first = tile * TILE;
-  if (tile >= params.tiles || first >= {{ used.n }}) { return; }
+  if (first >= {{ used.n }}) { return; }
   let count = min({{ used.n }} - first, TILE);
   for (var i = local; i < count; i += WORKGROUP_SIZE) { keys[i] = key_input(first + i); }
   workgroupBarrier();
@@ -57,12 +43,8 @@ fn main(
 //$ endif
 //$ endfor
   for (var k = 0u; k < {{ (items + 1) // 2 }}u; k++) {
-//$ for k in range(0, items - 1, 2)
-    order_{{ k }}(most);
-//$ endfor
-//$ for k in range(1, items - 1, 2)
-    order_{{ k }}(most);
-//$ endfor
+    order_{{ k }}(most);  //$ for k in range(0, items - 1, 2)
+    order_{{ k }}(most);  //$ for k in range(1, items - 1, 2)
   }
   workgroupBarrier();
   stage_merged(local);
@@ -77,14 +59,10 @@ fn main(
     workgroupBarrier();
 //$ if values
     let places = sources;
-//$ for k in range(items)
-    sources[{{ k }}] = origins[{{ k }}];
-//$ endfor
+    sources[{{ k }}] = origins[{{ k }}];  //$ for k in range(items)
     stage_places(local);
     workgroupBarrier();
-//$ for k in range(items)
-    origins[{{ k }}] = staged_place(places[{{ k }}]);
-//$ endfor
+    origins[{{ k }}] = staged_place(places[{{ k }}]);  //$ for k in range(items)
     workgroupBarrier();
 //$ endif
     stage_merged(local);
@@ -93,9 +71,7 @@ fn main(
   store_keys(first, count, local);
 //$ if values
   workgroupBarrier();
-//$ for k in range(items)
-  sources[{{ k }}] = origins[{{ k }}];
-//$ endfor
+  sources[{{ k }}] = origins[{{ k }}];  //$ for k in range(items)
   stage_places(local);
   workgroupBarrier();
   for (var i = local; i < count; i += WORKGROUP_SIZE) {

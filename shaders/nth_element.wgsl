@@ -8,27 +8,12 @@
 // Forward progress: no workgroup waits for another. The last one to finish knows that all counts were added, but WGSL does
 // not promise that it sees them at once. If their sum is wrong after SPIN_LIMIT polls, it recounts all items.
 // Bindings: params, input{{ ", places" if first }}{{ ", candidates" if not first }}, values, counts, memory.
+// Params: n (items of the input); blocks (workgroups that share the items); places; step; digit_word (of a code: 1
+// for the upper one of two); digit_shift; digit_mask; known_low (the bits of a code that are known); known_high;
+// room (candidates that there is room for); is_last.
 
-struct Params {
-  n: u32,  // items of the input
-//$ include "lib/params_counted.wgsl"
-  blocks: u32,  // workgroups that share the items
-  places: u32,
-  step: u32,
-  digit_word: u32,  // of a code: 1 for the upper one of two
-  digit_shift: u32,
-  digit_mask: u32,
-  known_low: u32,  // the bits of a code that are known
-  known_high: u32,
-  room: u32,  // candidates that there is room for
-  is_last: u32,
-  {{ fields.values() | join("
-  ") }}
-}
-{{ bindings }}
-//$ include "lib/workgroup_index.wgsl"
 //$ include "lib/top_k_items.wgsl"
-const LANES: u32 = {{ workgroup_size }}u;
+const WORKGROUP_SIZE: u32 = {{ workgroup_size }}u;
 override SPIN_LIMIT: u32 = 256u;
 const BINS: u32 = {{ bins }}u;
 const PLACES: u32 = {{ most_places }}u;
@@ -54,7 +39,7 @@ const LEFT: u32 = 4u + 2u * PLACES;
 const SLOT: u32 = 4u + 3u * PLACES;
 
 var<workgroup> bins: array<atomic<u32>, BINS>;
-var<workgroup> sums: array<u32, LANES>;
+var<workgroup> sums: array<u32, WORKGROUP_SIZE>;
 var<workgroup> shared_word: u32;
 var<workgroup> head: array<u32, 4>;
 var<workgroup> slot_codes: array<Key, PLACES>;
@@ -111,35 +96,25 @@ fn count_input(first_tile: u32, stride: u32, stores: bool) {
   for (var tile = first_tile; tile < tiles; tile += stride) {
 //$ if vec4
     let i = tile * TILE + local * 4u;
+    let row_{{ r }} = load4_input(i + {{ 4 * r }}u * WORKGROUP_SIZE);  //$ for r in range(vecs)
 //$ for r in range(vecs)
-    let row_{{ r }} = load4_input(i + {{ 4 * r }}u * LANES);
-//$ endfor
-//$ for r in range(vecs)
-//$ for c in range(4)
-    let code_{{ 4 * r + c }} = code_of(row_{{ r }}.{{ "xyzw"[c] }});
-//$ endfor
+    let code_{{ 4 * r + c }} = code_of(row_{{ r }}.{{ "xyzw"[c] }});  //$ for c in range(4)
 //$ endfor
 //$ else
     let i = tile * TILE + local;
-//$ for k in range(4 * vecs)
-    let code_{{ k }} = code_of(load_input(i + {{ k }}u * LANES));
-//$ endfor
+    let code_{{ k }} = code_of(load_input(i + {{ k }}u * WORKGROUP_SIZE));  //$ for k in range(4 * vecs)
 //$ endif
 //$ if first
 //$ for r in range(vecs)
     {
       // Lanes that add to one counter wait for each other, so four equal digits are added at once.
       let digits = vec4<u32>(
-//$ for c in range(4)
-        digit_of(code_{{ 4 * r + c }}),
-//$ endfor
+        digit_of(code_{{ 4 * r + c }}),  //$ for c in range(4)
       );
       if (all(digits == digits.xxxx)) {
         atomicAdd(&bins[digits.x], 4u);
       } else {
-//$ for c in "xyzw"
-        atomicAdd(&bins[digits.{{ c }}], 1u);
-//$ endfor
+        atomicAdd(&bins[digits.{{ c }}], 1u);  //$ for c in "xyzw"
       }
     }
 //$ endfor
@@ -174,7 +149,7 @@ fn count_input(first_tile: u32, stride: u32, stores: bool) {
 //$ endif
   }
   if (tiles % stride == first_tile) {
-    for (var i = tiles * TILE + local; i < {{ used.n }}; i += LANES) {
+    for (var i = tiles * TILE + local; i < {{ used.n }}; i += WORKGROUP_SIZE) {
       let code = code_of(load_input(i));
       let slot = slot_of(code);
       if (slot != NONE) {
@@ -189,7 +164,7 @@ fn count_input(first_tile: u32, stride: u32, stores: bool) {
 fn count_items(first_tile: u32, stride: u32, of_candidates: bool, stores: bool) {
 //$ if not first
   if (of_candidates) {
-    for (var i = first_tile * LANES + local; i < head[ITEMS]; i += stride * LANES) {
+    for (var i = first_tile * WORKGROUP_SIZE + local; i < head[ITEMS]; i += stride * WORKGROUP_SIZE) {
       let code = load_candidates(i);
       let slot = slot_of(code);
       if (slot != NONE) { count_one(code, slot); }
@@ -201,25 +176,18 @@ fn count_items(first_tile: u32, stride: u32, of_candidates: bool, stores: bool) 
 }
 fn clear_bins() {
   workgroupBarrier();
-  for (var b = local; b < BINS; b += LANES) { atomicStore(&bins[b], 0u); }
+  for (var b = local; b < BINS; b += WORKGROUP_SIZE) { atomicStore(&bins[b], 0u); }
   workgroupBarrier();
 }
 
-@compute @workgroup_size(LANES)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  @builtin(local_invocation_index) invocation: u32,
-) {
-  let block = workgroup_index(workgroup, grid);
-  if (block >= params.blocks) { return; }
+fn run(block: u32, invocation: u32) {
   local = invocation;
 //$ if first
   if (local == 0u) { head = array<u32, 4>(0u, {{ used.n }}, {{ used.n }}, 1u); }
   if (local < PLACES) { slot_codes[local] = Key(); }
 //$ else
   if (local < 4u) { head[local] = memory[step_at(params.step, local)]; }
-  for (var w = local; w < BINS / 4u; w += LANES) { atomicStore(&slot_table[w], NONE); }
+  for (var w = local; w < BINS / 4u; w += WORKGROUP_SIZE) { atomicStore(&slot_table[w], NONE); }
   workgroupBarrier();
   if (local < head[SLOTS]) {
     let code = key_of(memory[step_at(params.step, SLOT_LOW + local)], memory[step_at(params.step, SLOT_HIGH + local)]);
@@ -234,7 +202,7 @@ fn main(
   let stores = !of_candidates && params.is_last == 0u && params.step > 0u && todo[MATCHING] <= params.room;
   count_items(block, params.blocks, of_candidates, stores);
   workgroupBarrier();
-  for (var b = local; b < BINS; b += LANES) {
+  for (var b = local; b < BINS; b += WORKGROUP_SIZE) {
     let count = atomicLoad(&bins[b]);
     if (count != 0u) { atomicAdd(&counts[COUNTERS + b], count); }
   }
@@ -245,7 +213,7 @@ fn main(
   if (share(is_last) == 0u) { return; }
 
   // The last one to finish. First the counts of all: each invocation has some consecutive bins.
-  let each = (BINS + LANES - 1u) / LANES;
+  let each = (BINS + WORKGROUP_SIZE - 1u) / WORKGROUP_SIZE;
   let begin = min(local * each, BINS);
   let end = min(begin + each, BINS);
   var spins = 0u;
@@ -258,7 +226,7 @@ fn main(
     }
     let before = prefix_sum(seen);
     var whole = 0u;
-    if (local == LANES - 1u) { sums[0] = before + seen; }
+    if (local == WORKGROUP_SIZE - 1u) { sums[0] = before + seen; }
     workgroupBarrier();
     if (local == 0u) { whole = sums[0]; }
     if (share(whole) == todo[MATCHING]) { break; }

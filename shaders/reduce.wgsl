@@ -10,29 +10,14 @@
 // The GPU knows how many items there are: blocks behind them have none, publish the identity, and count as finished, since
 // the epoch relies on every block publishing in every dispatch.
 //$ endif
+// Params: n (items of the window); max_blocks; tiles; tiles_per_block; blocks (workgroups that have work); flags
+// (sum of some of RAW_INPUT, RAW_OUTPUT and HAS_CARRY).
 
-struct Params {
-  n: u32,  // items of the window
-//$ include "lib/params_counted.wgsl"
-//$ if counted
-  max_blocks: u32,
-//$ else
-  tiles: u32,
-  tiles_per_block: u32,
-//$ endif
-  blocks: u32,  // workgroups that have work
-  flags: u32,  // sum of some of RAW_INPUT, RAW_OUTPUT and HAS_CARRY
-//$ include "lib/params_operator.wgsl"
-  {{ fields.input }}
-  {{ fields.output }}
-}
-{{ bindings }}
-//$ include "lib/workgroup_index.wgsl"
 //$ include "lib/operator.wgsl"
 //$ include "lib/workgroup.wgsl"
 //$ include "lib/tile.wgsl"
 //$ include "lib/used_blocks.wgsl"
-//$ include "lib/reduce_block.wgsl"
+//$ include "lib/block_total_" ~ block_total ~ ".wgsl"
 //$ set finished = "finished(%s)" if partial is defined and partial == "moments" else "%s"
 //$ include "lib/state.wgsl"
 
@@ -75,14 +60,7 @@ fn combine_totals() -> Acc {
   return wg_scan{{ kinds[-1].suffix }}(sg_reduce{{ kinds[-1].suffix }}(sum)).total;
 }
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  lanes: Lanes,
-) {
-  let block = workgroup_index(workgroup, grid);
-  if (block >= params.blocks) { return; }
+fn run(block: u32, lanes: Lanes) {
   enter(lanes);
   // Read before this workgroup counts as finished: the last one to finish increments the epoch.
   if (params.blocks > 1u) { state_begin(); }

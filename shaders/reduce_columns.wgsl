@@ -2,23 +2,11 @@
 // with {{ width }} columns each, and WORKGROUP_SIZE / STRIP on top of each other, whose totals are combined in workgroup memory.
 // Which invocation combines which items depends on the shape alone.
 // Forward progress: no workgroup waits for another. Bindings: params, input, output.
+// Params: rows; columns; strips; blocks (of the rows of a matrix); rows_per_block; workgroups (that have work:
+// strips × blocks × matrices).
 
-struct Params {
-  rows: u32,
-  columns: u32,
-  strips: u32,
-  blocks: u32,  // of the rows of a matrix
-  rows_per_block: u32,
-  workgroups: u32,  // that have work: strips × blocks × matrices
-//$ include "lib/params_operator.wgsl"
-  {{ fields.input }}
-  output_offset: u32,
-}
-{{ bindings }}
-//$ include "lib/workgroup_index.wgsl"
 //$ include "lib/operator.wgsl"
 //$ include "lib/items.wgsl"
-override WORKGROUP_SIZE: u32 = 256u;
 override STRIP: u32 = 64u;
 const WIDTH: u32 = {{ width }}u;
 const VECS: u32 = {{ vecs }}u;  // rows that an invocation loads at once
@@ -37,14 +25,7 @@ fn save(i: u32, x: Columns) { put(i, x); }
 //$ endif
 var<workgroup> totals: array<Columns, WORKGROUP_SIZE>;
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  @builtin(local_invocation_index) local: u32,
-) {
-  let number = workgroup_index(workgroup, grid);
-  if (number >= params.workgroups) { return; }
+fn run(number: u32, local: u32) {
   let strip = number % params.strips;
   let block_of_all = number / params.strips;
   let block = block_of_all % params.blocks;
@@ -73,13 +54,9 @@ fn main(
       let v_{{ k }} = load(base + min(row_{{ k }}, stop - 1u) * params.columns);
 //$ endfor
       if (row_{{ vecs - 1 }} < stop) {
-//$ for k in range(vecs)
-        sum = join(sum, v_{{ k }});
-//$ endfor
+        sum = join(sum, v_{{ k }});  //$ for k in range(vecs)
       } else {
-//$ for k in range(vecs)
-        if (row_{{ k }} < stop) { sum = join(sum, v_{{ k }}); }
-//$ endfor
+        if (row_{{ k }} < stop) { sum = join(sum, v_{{ k }}); }  //$ for k in range(vecs)
       }
     }
   }

@@ -1,21 +1,8 @@
 // Adds the pairs (sum, error) that reduce_compensated.wgsl wrote, in one workgroup, and writes the total of sum and error.
 // Forward progress: no workgroup waits for another. Bindings: params, input, output.
+// Params: n (items of the window); first (item of the window); capacity (items of the window that there is room
+// for); max_blocks; blocks (pairs); flags (sum of some of RAW_INPUT, RAW_OUTPUT and HAS_CARRY).
 
-struct Params {
-  n: u32,  // items of the window
-//$ if counted
-  first: u32,  // item of the window
-  capacity: u32,  // items of the window that there is room for
-  max_blocks: u32,
-//$ endif
-  blocks: u32,  // pairs
-  flags: u32,  // sum of some of RAW_INPUT, RAW_OUTPUT and HAS_CARRY
-  identity_bits: u32,
-  zero: u32,  // 0, unknown to the compiler: see lib/seal.wgsl
-  input_offset: u32,
-  {{ fields.output }}
-}
-{{ bindings }}
 //$ include "lib/pair.wgsl"
 //$ include "lib/workgroup.wgsl"
 //$ include "lib/used_blocks.wgsl"
@@ -28,12 +15,7 @@ fn own_total() -> Acc {
   return total;
 }
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  lanes: Lanes,
-) {
+fn run(lanes: Lanes) {
   enter(lanes);
   let total = wg_scan(own_total()).total;
   if (local == 0u) { store_output(0u, result(total)); }

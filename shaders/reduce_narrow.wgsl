@@ -3,25 +3,12 @@
 // invocation keeps its columns. The rows of the totals are combined in workgroup memory. Which invocation combines which
 // items depends on the shape alone.
 // Forward progress: no workgroup waits for another. Bindings: params, input, output.
+// Params: n (items of the input); matrix_items; columns; lanes; tiles_per_block; blocks (of a matrix); workgroups
+// (that have work: blocks × matrices).
 
-struct Params {
-  n: u32,  // items of the input
-  matrix_items: u32,
-  columns: u32,
-  lanes: u32,
-  tiles_per_block: u32,
-  blocks: u32,  // of a matrix
-  workgroups: u32,  // that have work: blocks × matrices
-//$ include "lib/params_operator.wgsl"
-  {{ fields.input }}
-  output_offset: u32,
-}
-{{ bindings }}
-//$ include "lib/workgroup_index.wgsl"
 //$ include "lib/operator.wgsl"
 //$ include "lib/items.wgsl"
 //$ include "lib/masked.wgsl"
-override WORKGROUP_SIZE: u32 = 256u;
 override ITEMS: u32 = 1024u;  // WORKGROUP_SIZE × 4
 const VECS: u32 = {{ vecs }}u;  // tiles that an invocation loads from at once
 var<workgroup> totals: array<Acc, ITEMS>;
@@ -36,36 +23,21 @@ fn sums_{{ "whole" if whole else "guarded" }}(first: u32, end: u32, lane: u32) -
 //$ endif
   for (var i = first + 4u * lane; i < end; i += VECS * step) {
 //$ if whole
-//$ for k in range(vecs)
-    let v_{{ k }} = item4(min(i + {{ k }}u * step, last));
-//$ endfor
+    let v_{{ k }} = item4(min(i + {{ k }}u * step, last));  //$ for k in range(vecs)
     if (i + {{ vecs - 1 }}u * step + 4u <= end) {
-//$ for k in range(vecs)
-      sums = combine4(sums, v_{{ k }});
-//$ endfor
+      sums = combine4(sums, v_{{ k }});  //$ for k in range(vecs)
     } else {
-//$ for k in range(vecs)
-      sums = combine4(sums, masked4(v_{{ k }}, i + {{ k }}u * step, first, end));
-//$ endfor
+      sums = combine4(sums, masked4(v_{{ k }}, i + {{ k }}u * step, first, end));  //$ for k in range(vecs)
     }
 //$ else
-//$ for k in range(vecs)
-    sums = combine4(sums, guarded4(i + {{ k }}u * step, first, end));
-//$ endfor
+    sums = combine4(sums, guarded4(i + {{ k }}u * step, first, end));  //$ for k in range(vecs)
 //$ endif
   }
   return sums;
 }
 
 //$ endfor
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  @builtin(local_invocation_index) local: u32,
-) {
-  let number = workgroup_index(workgroup, grid);
-  if (number >= params.workgroups) { return; }
+fn run(number: u32, local: u32) {
   let matrix = number / params.blocks;
   let block = number - matrix * params.blocks;
   let begin = matrix * params.matrix_items;

@@ -2,19 +2,9 @@
 // Loads are quads of consecutive items that begin at a multiple of 4, whatever the length of a row; of the first and the
 // last quad only the items of the row count. Which invocation combines which items depends on the shape alone.
 // Forward progress: no workgroup waits for another. Bindings: params, input, output.
+// Params: n (items of the input); row_items; parts (of each row); part_quads (quads of a part; the last one has the
+// rest); units (rows × parts).
 
-struct Params {
-  n: u32,           // items of the input
-  row_items: u32,
-  parts: u32,       // of each row
-  part_quads: u32,  // quads of a part; the last one has the rest
-  units: u32,       // rows × parts
-//$ include "lib/params_operator.wgsl"
-  {{ fields.input }}
-  output_offset: u32,
-}
-{{ bindings }}
-//$ include "lib/workgroup_index.wgsl"
 //$ include "lib/operator.wgsl"
 //$ include "lib/workgroup.wgsl"
 //$ include "lib/items.wgsl"
@@ -134,21 +124,14 @@ fn totals_{{ "whole" if whole else "guarded" }}(first_unit: u32, lane: u32) -> a
   }
 //$ endif
 //$ endfor
-//$ for u in range(units)
-  totals[{{ u }}] = {{ "join4(sums_%d)" % u if op.commutative else "sums_%d" % u }};
-//$ endfor
+  totals[{{ u }}] = {{ "join4(sums_%d)" % u if op.commutative else "sums_%d" % u }};  //$ for u in range(units)
   return totals;
 }
 
 //$ endfor
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  lanes: Lanes,
-) {
+fn run(number: u32, lanes: Lanes) {
   let teams = WORKGROUP_SIZE / TEAM;
-  let first_of_workgroup = workgroup_index(workgroup, grid) * teams * UNITS;
+  let first_of_workgroup = number * teams * UNITS;
   if (first_of_workgroup >= params.units) { return; }
   enter(lanes);
   me = sg_id * sg_size + sg_lane;

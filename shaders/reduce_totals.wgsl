@@ -1,15 +1,7 @@
 // Combines the totals of the blocks of all windows, in order, in one workgroup; each invocation takes a few consecutive ones.
 // Forward progress: no workgroup waits for another. Bindings: params, input, output.
+// Params: n (items of the window); blocks (totals); flags (sum of some of RAW_INPUT, RAW_OUTPUT and HAS_CARRY).
 
-struct Params {
-  n: u32,  // items of the window
-  blocks: u32,  // totals
-  flags: u32,  // sum of some of RAW_INPUT, RAW_OUTPUT and HAS_CARRY
-//$ include "lib/params_operator.wgsl"
-  input_offset: u32,
-  {{ fields.output }}
-}
-{{ bindings }}
 //$ include "lib/operator.wgsl"
 //$ include "lib/workgroup.wgsl"
 //$ include "lib/tile.wgsl"
@@ -27,12 +19,7 @@ fn combine_totals() -> Acc {
   return wg_scan{{ kinds[-1].suffix }}(sg_reduce{{ kinds[-1].suffix }}(sum)).total;
 }
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  lanes: Lanes,
-) {
+fn run(lanes: Lanes) {
   enter(lanes);
   let whole = combine_totals();
   if (local == 0u) { put(0u, whole); }

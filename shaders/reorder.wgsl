@@ -1,19 +1,10 @@
 // Items along one axis, backwards or shifted in a circle: numpy's flip and roll. output[o, j, i] = input[o, k, i], of sizes
 // outer, length and inner, where k is {{ "length − 1 − j" if reverse else "(j − shift) modulo length" }}.
 // Forward progress: no workgroup waits for another. Bindings: params, input, output (or one buffer for both).
+// Params: n (items of the window); blocks (workgroups that have work); first (first item of the window); length (of
+// the axis); inner; shift (less than the length).
 
-struct Params {
-  n: u32,  // items of the window
-  blocks: u32,  // workgroups that have work
-  first: u32,  // first item of the window
-  length: u32,  // of the axis
-  inner: u32,
-  shift: u32,  // less than the length
-  input_offset: u32,
-  output_offset: u32,
-}
-{{ bindings }}
-//$ include "lib/quad.wgsl"
+//$ include "lib/quad_" ~ sink.bytes ~ ".wgsl"
 
 fn source_of(j: u32) -> u32 {
 //$ if reverse
@@ -34,5 +25,4 @@ fn item_at(i: u32) -> Item {
 //$ endif
 }
 
-//$ set own_quads = false
 //$ include "lib/quads.wgsl"

@@ -4,25 +4,9 @@
 // A small input is one block without a carry.
 // Source: Blelloch, "Prefix sums and their applications" (1990); the name is from Merrill and Grimshaw (2009).
 // Forward progress: no workgroup waits for another. Bindings: params, input, output (or one for both), carries.
+// Params: n (items of the window); max_blocks; tiles; tiles_per_block; blocks (workgroups that have work); flags
+// (sum of some of RAW_INPUT, RAW_OUTPUT and HAS_CARRY).
 
-struct Params {
-  n: u32,  // items of the window
-//$ include "lib/params_counted.wgsl"
-//$ if counted
-  max_blocks: u32,
-//$ else
-  tiles: u32,
-  tiles_per_block: u32,
-//$ endif
-  blocks: u32,  // workgroups that have work
-  flags: u32,  // sum of some of RAW_INPUT, RAW_OUTPUT and HAS_CARRY
-//$ include "lib/params_operator.wgsl"
-  {{ fields.input }}
-  carries_offset: u32,
-  {{ fields.output }}
-}
-{{ bindings }}
-//$ include "lib/workgroup_index.wgsl"
 //$ include "lib/operator.wgsl"
 //$ include "lib/workgroup.wgsl"
 //$ include "lib/tile.wgsl"
@@ -33,14 +17,7 @@ struct Params {
 
 const HAS_CARRY: u32 = {{ constants.HAS_CARRY }}u;
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  lanes: Lanes,
-) {
-  let block = workgroup_index(workgroup, grid);
-  if (block >= params.blocks) { return; }
+fn run(block: u32, lanes: Lanes) {
   enter(lanes);
   let first = block * {{ used.tiles_per_block }};
   let end = min(first + {{ used.tiles_per_block }}, {{ used.tiles }});

@@ -1,30 +1,15 @@
 // Prefix sums of the columns of matrices: an invocation scans a block of rows of WIDTH columns, row after row.
 // Neighbouring invocations read and write neighbouring columns. With `totals` only the total of each block is written.
 // Forward progress: no workgroup waits for another. Bindings: params, input, carries, output (or one for both).
+// Params: rows; columns; strips (columns / WIDTH); blocks (of the rows of a matrix); rows_per_block; units
+// (invocations that have work: strips × blocks × matrices).
 
-struct Params {
-  rows: u32,
-  columns: u32,
-  strips: u32,  // columns / WIDTH
-  blocks: u32,  // of the rows of a matrix
-  rows_per_block: u32,
-  units: u32,   // invocations that have work: strips × blocks × matrices
-//$ include "lib/params_operator.wgsl"
-  input_offset: u32,
-//$ if carried
-  carries_offset: u32,
-//$ endif
-  output_offset: u32,
-}
-{{ bindings }}
-//$ include "lib/workgroup_index.wgsl"
 //$ include "lib/operator.wgsl"
 //$ include "lib/items.wgsl"
 //$ if carried
 //$ set raw, raw_written = ["carries"], []
 //$ include "lib/accumulators.wgsl"
 //$ endif
-override WORKGROUP_SIZE: u32 = 64u;
 const WIDTH: u32 = {{ width }}u;
 const VECS: u32 = {{ vecs }}u;  // rows that an invocation loads at once
 //$ if width == 4
@@ -49,14 +34,7 @@ fn carry_of(i: u32) -> Columns { return load_acc_carries(i); }
 //$ endif
 //$ endif
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  @builtin(local_invocation_index) local: u32,
-) {
-  let unit = workgroup_index(workgroup, grid) * WORKGROUP_SIZE + local;
-  if (unit >= params.units) { return; }
+fn run(unit: u32) {
   let block_of_all = unit / params.strips;
   let column = (unit - block_of_all * params.strips) * WIDTH;
   let matrix = block_of_all / params.blocks;
@@ -73,9 +51,7 @@ fn main(
 //$ endif
 //$ endif
   for (var row = first; row < end; row += VECS) {
-//$ for k in range(vecs)
-    let v_{{ k }} = load(base + min(row + {{ k }}u, end - 1u) * params.columns);
-//$ endfor
+    let v_{{ k }} = load(base + min(row + {{ k }}u, end - 1u) * params.columns);  //$ for k in range(vecs)
 //$ for k in range(vecs)
     if (row + {{ k }}u < end) {
 //$ if totals

@@ -1,21 +1,8 @@
 // Exclusive scan of the pairs (sum, error) of blocks, in one workgroup: the carry of each block.
 // Forward progress: no workgroup waits for another. Bindings: params, input, output (or one for both).
+// Params: n (items of the window); first (item of the window); capacity (items of the window that there is room
+// for); max_blocks; blocks (pairs); flags (sum of some of RAW_INPUT, RAW_OUTPUT and HAS_CARRY).
 
-struct Params {
-  n: u32,  // items of the window
-//$ if counted
-  first: u32,  // item of the window
-  capacity: u32,  // items of the window that there is room for
-  max_blocks: u32,
-//$ endif
-  blocks: u32,  // pairs
-  flags: u32,  // sum of some of RAW_INPUT, RAW_OUTPUT and HAS_CARRY
-  identity_bits: u32,
-  zero: u32,  // 0, unknown to the compiler: see lib/seal.wgsl
-  input_offset: u32,
-  output_offset: u32,
-}
-{{ bindings }}
 //$ include "lib/pair.wgsl"
 //$ include "lib/workgroup.wgsl"
 //$ include "lib/used_blocks.wgsl"
@@ -24,12 +11,7 @@ fn pair(i: u32) -> Acc {
   return Acc(bitcast<f32>(load_input(2u * i)), bitcast<f32>(load_input(2u * i + 1u)));
 }
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  lanes: Lanes,
-) {
+fn run(lanes: Lanes) {
   enter(lanes);
   let each = ({{ used.blocks }} + WORKGROUP_SIZE - 1u) / WORKGROUP_SIZE;
   let first = local * each;

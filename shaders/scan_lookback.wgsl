@@ -8,21 +8,8 @@
 // In windows (`carried`), each dispatch starts from the total in carries[0], which the previous dispatch wrote, and
 // writes the total up to its own end to carries[1].
 // Bindings: params, input, output, control, states, and carries.
+// Params: n (items of the window); tiles; flags (sum of some of RAW_INPUT, RAW_OUTPUT and HAS_CARRY).
 
-struct Params {
-  n: u32,  // items of the window
-//$ include "lib/params_counted.wgsl"
-  tiles: u32,
-  flags: u32,  // sum of some of RAW_INPUT, RAW_OUTPUT and HAS_CARRY
-//$ include "lib/params_operator.wgsl"
-  {{ fields.input }}
-  {{ fields.output }}
-//$ if carried
-  carries_offset: u32,
-//$ endif
-}
-{{ bindings }}
-//$ include "lib/workgroup_index.wgsl"
 //$ include "lib/operator.wgsl"
 //$ include "lib/workgroup.wgsl"
 //$ include "lib/tile.wgsl"
@@ -45,15 +32,7 @@ fn carry_in() -> Acc {
 //$ endif
 //$ include "lib/look_back_resume.wgsl"
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  lanes: Lanes,
-) {
-  // Surplus workgroups of the grid must not take a ticket: the last one to finish may have reset the counter.
-  let number = workgroup_index(workgroup, grid);
-  if (number >= params.tiles) { return; }
+fn run(number: u32, lanes: Lanes) {
   enter(lanes);
   let tile = state_enter(number);
   if (look_back_enter()) { state_begin(); }

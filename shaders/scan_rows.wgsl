@@ -2,21 +2,9 @@
 // Loads are quads of consecutive items that begin at a multiple of 4, whatever the length of a row; of the first and the
 // last quad only the items of the part count. With `totals` only the total of each part is written.
 // Forward progress: no workgroup waits for another. Bindings: params, input, carries, output (or one for both).
+// Params: row_items; parts (of each row); part_quads (quads of a part; the last one has the rest); units (rows ×
+// parts).
 
-struct Params {
-  row_items: u32,
-  parts: u32,       // of each row
-  part_quads: u32,  // quads of a part; the last one has the rest
-  units: u32,       // rows × parts
-//$ include "lib/params_operator.wgsl"
-  input_offset: u32,
-//$ if carried
-  carries_offset: u32,
-//$ endif
-  output_offset: u32,
-}
-{{ bindings }}
-//$ include "lib/workgroup_index.wgsl"
 //$ include "lib/operator.wgsl"
 //$ include "lib/workgroup.wgsl"
 //$ include "lib/items.wgsl"
@@ -56,14 +44,7 @@ fn quad_write(q: u32, first: u32, end: u32, to: u32, before: Acc, v: Quad) {
 }
 //$ endif
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  lanes: Lanes,
-) {
-  let unit = workgroup_index(workgroup, grid);
-  if (unit >= params.units) { return; }
+fn run(unit: u32, lanes: Lanes) {
   enter(lanes);
   let row = unit / params.parts;
   let part = unit - row * params.parts;
@@ -77,9 +58,7 @@ fn main(
   for (var at = begin; at < stop; at += WORKGROUP_SIZE * VECS) {
     let q = at + sg_id * VECS * sg_size + sg_lane;
     var sum = identity();
-//$ for k in range(vecs)
-    let v_{{ k }} = quad_of_part(q + {{ k }}u * sg_size, first, end);
-//$ endfor
+    let v_{{ k }} = quad_of_part(q + {{ k }}u * sg_size, first, end);  //$ for k in range(vecs)
 //$ for k in range(vecs)
     let y_{{ k }} = combine(v_{{ k }}.x, v_{{ k }}.y);
     let z_{{ k }} = combine(y_{{ k }}, v_{{ k }}.z);

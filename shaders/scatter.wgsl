@@ -1,22 +1,12 @@
 // output[indices[i]] = items[i]. Negative indices count from the end. An index that is out of range is dropped: nothing is
 // written for it. Of equal indices any may be written last.
 // Forward progress: no workgroup waits for another. Bindings: params, items, indices, output.
+// Params: n (items of the window); blocks (workgroups that have work); length (of the output).
 
-struct Params {
-  n: u32,  // items of the window
-//$ include "lib/params_counted.wgsl"
-  blocks: u32,  // workgroups that have work
-  length: u32,  // of the output
-  {{ fields.values() | join("
-  ") }}
-}
-{{ bindings }}
-//$ include "lib/workgroup_index.wgsl"
 //$ include "lib/number.wgsl"
 //$ set name = "indices"
 //$ set sink = {"name": "i64", "kind": "i", "bytes": 8} if source.name != "u64" else source
 //$ include "lib/cast.wgsl"
-override WORKGROUP_SIZE: u32 = 256u;
 const NOWHERE: u32 = 0xffffffffu;
 
 // A u64 or i64 as a place in the output.
@@ -27,14 +17,7 @@ fn place_of(x: vec2<u32>) -> u32 {
   return select(NOWHERE, x.x, x.y == 0u && x.x < params.length);
 }
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  @builtin(local_invocation_index) local: u32,
-) {
-  let block = workgroup_index(workgroup, grid);
-  if (block >= params.blocks) { return; }
+fn run(block: u32, local: u32) {
   let begin = block * WORKGROUP_SIZE * {{ 4 * vecs }}u + local;
   // All loads come first, so that they are in flight together.
 //$ for k in range(4 * vecs)
@@ -46,7 +29,5 @@ fn main(
     item_{{ k }} = load_items(i_{{ k }});
   }
 //$ endfor
-//$ for k in range(4 * vecs)
-  if (to_{{ k }} != NOWHERE) { store_output(to_{{ k }}, item_{{ k }}); }
-//$ endfor
+  if (to_{{ k }} != NOWHERE) { store_output(to_{{ k }}, item_{{ k }}); }  //$ for k in range(4 * vecs)
 }

@@ -7,24 +7,11 @@
 // With samples, a step in global memory reads one vec4 and decides between four parts of a span: of samples that
 // search_samples.wgsl has taken, which lie closely, and of the keys in the end. So there are half as many steps.
 // Forward progress: no workgroup waits for another. Bindings: params, sorted, queries{{ ", sorter" if sorter }}{{ ", samples" if samples }}, output.
+// Params: n (queries of the window); blocks (workgroups that have work); length (keys; at least 1); span_log2;
+// table_length (keys in the table); table_step (the largest power of two up to table_length; 0 if that is 0); levels
+// (of samples).
 
-struct Params {
-  n: u32,  // queries of the window
-  blocks: u32,  // workgroups that have work
-  length: u32,  // keys; at least 1
-  span_log2: u32,
-  table_length: u32,  // keys in the table
-  table_step: u32,  // the largest power of two up to table_length; 0 if that is 0
-//$ if samples
-  levels: u32,  // of samples
-//$ endif
-  {{ fields.values() | join("
-  ") }}
-}
-{{ bindings }}
-//$ include "lib/workgroup_index.wgsl"
-//$ include "lib/key_code.wgsl"
-override WORKGROUP_SIZE: u32 = 256u;
+//$ include "lib/key_code_" ~ key_words ~ ".wgsl"
 const VECS: u32 = {{ vecs }}u;
 const QUERIES: u32 = VECS * 4u;
 
@@ -89,14 +76,7 @@ fn is_member(at: u32, query: Key) -> u32 {
 }
 //$ endif
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  @builtin(local_invocation_index) local: u32,
-) {
-  let block = workgroup_index(workgroup, grid);
-  if (block >= params.blocks) { return; }
+fn run(block: u32, local: u32) {
   // The last key of each whole span.
   for (var k = local; k < params.table_length; k += WORKGROUP_SIZE) {
     table[k] = sorted_key(((k + 1u) << params.span_log2) - 1u);
@@ -113,9 +93,7 @@ fn main(
     for (var step = params.table_step; step > 0u; step >>= 1u) {
       let probe = at + step - 1u;
       at += select(vec4<u32>(0u), vec4<u32>(step), vec4<bool>(
-//$ for c in range(4)
-        is_table_before(probe.{{ "xyzw"[c] }}, query_{{ c }}),
-//$ endfor
+        is_table_before(probe.{{ "xyzw"[c] }}, query_{{ c }}),  //$ for c in range(4)
       ));
     }
 //$ if samples
@@ -124,33 +102,23 @@ fn main(
       let count = params.length >> (2u * level);
       let end = begin + ((count + 3u) & ~3u);
       at <<= vec4<u32>(2u);
-//$ for c in range(4)
-      let keys_{{ c }} = load4_samples(min(begin + at.{{ "xyzw"[c] }}, end - 4u));
-//$ endfor
+      let keys_{{ c }} = load4_samples(min(begin + at.{{ "xyzw"[c] }}, end - 4u));  //$ for c in range(4)
       at += vec4<u32>(
-//$ for c in range(4)
-        rank_of(keys_{{ c }}, at.{{ "xyzw"[c] }}, count, query_{{ c }}),
-//$ endfor
+        rank_of(keys_{{ c }}, at.{{ "xyzw"[c] }}, count, query_{{ c }}),  //$ for c in range(4)
       );
       begin = end;
     }
     at <<= vec4<u32>(2u);
-//$ for c in range(4)
-    let keys_{{ c }} = sorted_keys(at.{{ "xyzw"[c] }});
-//$ endfor
+    let keys_{{ c }} = sorted_keys(at.{{ "xyzw"[c] }});  //$ for c in range(4)
     at += vec4<u32>(
-//$ for c in range(4)
-      rank_of(keys_{{ c }}, at.{{ "xyzw"[c] }}, params.length, query_{{ c }}),
-//$ endfor
+      rank_of(keys_{{ c }}, at.{{ "xyzw"[c] }}, params.length, query_{{ c }}),  //$ for c in range(4)
     );
 //$ else
     at <<= vec4<u32>(params.span_log2);
     for (var step = (1u << params.span_log2) >> 1u; step > 0u; step >>= 1u) {
       let probe = at + step - 1u;
       at += select(vec4<u32>(0u), vec4<u32>(step), vec4<bool>(
-//$ for c in range(4)
-        is_key_before(probe.{{ "xyzw"[c] }}, query_{{ c }}),
-//$ endfor
+        is_key_before(probe.{{ "xyzw"[c] }}, query_{{ c }}),  //$ for c in range(4)
       ));
     }
 //$ endif

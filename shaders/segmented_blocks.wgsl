@@ -1,41 +1,18 @@
 // Segmented scan of blocks: each workgroup does a block of consecutive tiles, one after another.
-// Forward progress: no workgroup waits for another. Bindings: params, the inputs, carries or totals, the outputs.
-//$ if emits
+// Forward progress: no workgroup waits for another. Bindings: params, the inputs, carries, the outputs.
 // From the chain before the block, which segmented_carries.wgsl wrote, to the results.
-//$ else
-// Here it combines them into the chain of the block.
-//$ endif
 // Source: Sengupta, Harris, Zhang and Owens, "Scan primitives for GPU computing" (2007).
+// Params: n (items of this window and those before; the GPU may have counted them); first (item of the window);
+// capacity (items of the window that there is room for); whole (items of the array, whatever a window has);
+// max_blocks; blocks (workgroups); flags (sum of some of HAS_CARRY and MORE_FOLLOWS); size (runs that the outputs
+// have room for); segments; search_steps.
 
-struct Params {
-  n: u32,  // items of this window and those before; the GPU may have counted them
-  first: u32,  // item of the window
-  capacity: u32,  // items of the window that there is room for
-  whole: u32,  // items of the array, whatever a window has
-  max_blocks: u32,
-  blocks: u32,  // workgroups
-  flags: u32,  // sum of some of HAS_CARRY and MORE_FOLLOWS
-//$ if emission == "runs"
-  size: u32,  // runs that the outputs have room for
-//$ endif
-//$ if heads == "offsets"
-  segments: u32,
-  search_steps: u32,
-//$ endif
-//$ include "lib/params_operator.wgsl"
-  {{ fields.values() | join("
-  ") }}
-}
-{{ bindings }}
-//$ include "lib/workgroup_index.wgsl"
 //$ include "lib/operator.wgsl"
 //$ include "lib/chain.wgsl"
 //$ include "lib/workgroup.wgsl"
 //$ include "lib/segmented_subgroup.wgsl"
 //$ include "lib/segmented_tile.wgsl"
-//$ if emits
 //$ include "lib/emit_" ~ emission ~ ".wgsl"
-//$ endif
 
 //$ if carried
 const HAS_CARRY: u32 = {{ constants.HAS_CARRY }}u;
@@ -43,42 +20,19 @@ const HAS_CARRY: u32 = {{ constants.HAS_CARRY }}u;
 
 //$ include "lib/segmented_blocks.wgsl"
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  lanes: Lanes,
-) {
-  let block = workgroup_index(workgroup, grid);
-  if (block >= params.blocks) { return; }
+fn run(block: u32, lanes: Lanes) {
   enter(lanes);
   let first = block * tiles_per_block();
   let end = min(first + tiles_per_block(), used_tiles());
-//$ if emits
   var before = Chain(
-//$ for k in range(1 + acc.words)
-    load_carries({{ 1 + acc.words }}u * block + {{ k }}u),
-//$ endfor
+    load_carries({{ 1 + acc.words }}u * block + {{ k }}u),  //$ for k in range(1 + acc.words)
   );
-//$ else
-  var before = chain_identity();
-//$ endif
   for (var tile = first; tile < end; tile++) {
     tile_load(tile);
     let sum = tile_scan();
-//$ if emits
     emit_closed(tile, sum);
     emit_open(tile, before, sum);
-//$ endif
     before = chain_combine(before, sum.total);
   }
-//$ if emits
   if (local == 0u && first < end && end == used_tiles() && !more_follows()) { emit_end(before); }
-//$ else
-  if (local == 0u) {
-//$ for k in range(1 + acc.words)
-    store_totals({{ 1 + acc.words }}u * block + {{ k }}u, before[{{ k }}]);
-//$ endfor
-  }
-//$ endif
 }

@@ -1,13 +1,8 @@
 // The second kernel of a segmented reduction: combines what blocks have of segments that began before them. One workgroup scans
 // the chains of all blocks, and completes the one segment of each block that ends there and began earlier.
 // Forward progress: there is one workgroup, which waits for no other. Bindings: params, totals, and the output.
-struct Params {
-  blocks: u32,
-//$ include "lib/params_operator.wgsl"
-  {{ fields.values() | join("
-  ") }}
-}
-{{ bindings }}
+// Params: blocks.
+
 //$ include "lib/operator.wgsl"
 //$ include "lib/chain.wgsl"
 //$ include "lib/workgroup.wgsl"
@@ -15,9 +10,7 @@ struct Params {
 const NO_SEGMENT: u32 = 0xffffffffu;
 fn put_segment(s: u32, x: Acc) {
 //$ if items_are == "raw"
-//$ for k in range(acc.words)
-  store_output({{ acc.words }}u * s + {{ k }}u, x{{ "[%d]" % k if acc.words > 1 }});
-//$ endfor
+  store_output({{ acc.words }}u * s + {{ k }}u, x{{ "[%d]" % k if acc.words > 1 }});  //$ for k in range(acc.words)
 //$ else
   store_output(s, lower(x));
 //$ endif
@@ -27,14 +20,11 @@ fn put_segment(s: u32, x: Acc) {
 fn chain_in(block: u32, first: u32, heads: u32) -> Chain {
   return Chain(
     heads,
-//$ for k in range(acc.words)
-    load_totals({{ row }}u * block + first + {{ k }}u),
-//$ endfor
+    load_totals({{ row }}u * block + first + {{ k }}u),  //$ for k in range(acc.words)
   );
 }
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(lanes: Lanes) {
+fn run(lanes: Lanes) {
   enter(lanes);
   var before = chain_identity();
   for (var first = 0u; first < params.blocks; first += WORKGROUP_SIZE) {

@@ -15,26 +15,10 @@
 // writes the chain up to its own end to carries[1].
 // A count may come from the GPU (params.n): tiles without items publish the identity and leave, because an epoch tells
 // only the words of the previous dispatch from those of this one.
+// Params: n (items of this window and those before; the GPU may have counted them); first (item of the window);
+// capacity (items of the window that there is room for); tiles (of the capacity); flags (sum of some of HAS_CARRY
+// and MORE_FOLLOWS); size (runs that the outputs have room for); segments; search_steps.
 
-struct Params {
-  n: u32,  // items of this window and those before; the GPU may have counted them
-  first: u32,  // item of the window
-  capacity: u32,  // items of the window that there is room for
-  tiles: u32,  // of the capacity
-  flags: u32,  // sum of some of HAS_CARRY and MORE_FOLLOWS
-//$ if emission == "runs"
-  size: u32,  // runs that the outputs have room for
-//$ endif
-//$ if heads == "offsets"
-  segments: u32,
-  search_steps: u32,
-//$ endif
-//$ include "lib/params_operator.wgsl"
-  {{ fields.values() | join("
-  ") }}
-}
-{{ bindings }}
-//$ include "lib/workgroup_index.wgsl"
 //$ include "lib/operator.wgsl"
 //$ include "lib/chain.wgsl"
 //$ include "lib/workgroup.wgsl"
@@ -52,15 +36,11 @@ const HAS_CARRY: u32 = {{ constants.HAS_CARRY }}u;
 fn carry_in() -> Chain {
   if ((params.flags & HAS_CARRY) == 0u) { return chain_identity(); }
   return Chain(
-//$ for k in range(1 + acc.words)
-    load_carries({{ k }}u),
-//$ endfor
+    load_carries({{ k }}u),  //$ for k in range(1 + acc.words)
   );
 }
 fn carry_out(total: Chain) {
-//$ for k in range(1 + acc.words)
-  store_carries({{ 1 + acc.words + k }}u, total[{{ k }}]);
-//$ endfor
+  store_carries({{ 1 + acc.words + k }}u, total[{{ k }}]);  //$ for k in range(1 + acc.words)
 }
 
 //$ endif
@@ -90,15 +70,7 @@ fn with_carry(before: Posted) -> Posted { return before; }
 //$ set may_end = true
 //$ include "lib/look_back_resume.wgsl"
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  lanes: Lanes,
-) {
-  // Surplus workgroups of the grid must not take a ticket: the last one to finish may have reset the counter.
-  let number = workgroup_index(workgroup, grid);
-  if (number >= params.tiles) { return; }
+fn run(number: u32, lanes: Lanes) {
   enter(lanes);
   let tile = state_enter(number);
   if (look_back_enter()) { state_begin(); }

@@ -11,23 +11,10 @@
 //$ endif
 // Sources: Sengupta, Harris, Zhang and Owens, "Scan primitives for GPU computing" (2007), for the operator; Merrill and
 // Garland, "Merge-based parallel sparse matrix-vector multiplication" (2016), for results that a second kernel completes.
-struct Params {
-  n: u32,  // items of this window and those before; the GPU may have counted them
-  first: u32,  // item of the window
-  capacity: u32,  // items of the window that there is room for
-  whole: u32,  // items of the array, whatever a window has
-  max_blocks: u32,
-  blocks: u32,  // workgroups
-  flags: u32,  // sum of some of HAS_CARRY and MORE_FOLLOWS
-  segments: u32,
-  search_steps: u32,
-  expected_ends: u32,  // segments that end in a tile, on average
-//$ include "lib/params_operator.wgsl"
-  {{ fields.values() | join("
-  ") }}
-}
-{{ bindings }}
-//$ include "lib/workgroup_index.wgsl"
+// Params: n (items of this window and those before; the GPU may have counted them); first (item of the window);
+// capacity (items of the window that there is room for); whole (items of the array, whatever a window has);
+// max_blocks; blocks (workgroups); flags (sum of some of HAS_CARRY and MORE_FOLLOWS); segments; search_steps;
+// expected_ends (segments that end in a tile, on average).
 //$ include "lib/operator.wgsl"
 //$ include "lib/chain.wgsl"
 //$ include "lib/workgroup.wgsl"
@@ -97,9 +84,7 @@ fn block_chain(block: u32) -> Chain {
       has_loose = false;
     }
 //$ endif
-//$ for r in range(rows)
-    tile_heads[{{ r }}] = heads_of(tile, {{ r }}u);
-//$ endfor
+    tile_heads[{{ r }}] = heads_of(tile, {{ r }}u);  //$ for r in range(rows)
     let sum = tile_scan();
     if (found.end > segment) { emit_ends(tile, segment, found.end, tile_begin(first), before, sum); }
     segment = found.end;
@@ -112,14 +97,7 @@ fn block_chain(block: u32) -> Chain {
   return before;
 }
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  lanes: Lanes,
-) {
-  let block = workgroup_index(workgroup, grid);
-  if (block >= params.blocks) { return; }
+fn run(block: u32, lanes: Lanes) {
   enter(lanes);
 //$ if completes
   // Read before this workgroup counts as finished: the last one to finish increments the epoch.
@@ -142,14 +120,10 @@ fn main(
   let before = block_chain(block);
   if (local == 0u) {
 //$ set row = 2 + 2 * acc.words
-//$ for k in range(1 + acc.words)
-    store_totals({{ row }}u * block + {{ k }}u, before[{{ k }}]);
-//$ endfor
+    store_totals({{ row }}u * block + {{ k }}u, before[{{ k }}]);  //$ for k in range(1 + acc.words)
     store_totals({{ row }}u * block + {{ 1 + acc.words }}u, unfinished);
     let partial = chain_of(0u, unfinished_value);
-//$ for k in range(acc.words)
-    store_totals({{ row }}u * block + {{ 2 + acc.words + k }}u, partial[{{ 1 + k }}]);
-//$ endfor
+    store_totals({{ row }}u * block + {{ 2 + acc.words + k }}u, partial[{{ 1 + k }}]);  //$ for k in range(acc.words)
   }
 }
 //$ endif

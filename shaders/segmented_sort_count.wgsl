@@ -1,37 +1,15 @@
 // Counts one digit of the keys of each tile of the long segments.
 // Forward progress: no workgroup waits for another. Bindings: params, keys, counts{{ "" if fixed else ", list" }}.
+// Params: n (items); tiles; workgroups; tile_items; length (of each segment); segment_tiles; digit (shift, width and
+// word: see lib/segment_key.wgsl).
 
-struct Params {
-  n: u32,  // items
-//$ include "lib/params_counted.wgsl"
-  tiles: u32,
-  workgroups: u32,
-  tile_items: u32,
-//$ if fixed
-  length: u32,  // of each segment
-  segment_tiles: u32,
-//$ endif
-  digit: u32,  // shift, width and word: see lib/segment_key.wgsl
-  {{ fields.values() | join("
-  ") }}
-}
-{{ bindings }}
-//$ include "lib/workgroup_index.wgsl"
 //$ include "lib/segment_key.wgsl"
 //$ include "lib/long_tile.wgsl"
-override WORKGROUP_SIZE: u32 = 256u;
 // Several copies, so that lanes with equal digits collide less often.
 const COPIES: u32 = {{ copies }}u;
 var<workgroup> counters: array<atomic<u32>, COPIES * BINS>;
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  @builtin(local_invocation_index) local: u32,
-) {
-  let workgroup_number = workgroup_index(workgroup, grid);
-  if (workgroup_number >= params.workgroups) { return; }
+fn run(workgroup_number: u32, local: u32) {
   use_digit(params.digit);
   for (var t = workgroup_number; t < params.tiles; t += params.workgroups) {
     let tile = long_tile(t);
@@ -48,9 +26,7 @@ fn main(
     workgroupBarrier();
     for (var bin = local; bin < BINS; bin += WORKGROUP_SIZE) {
       var total = 0u;
-//$ for c in range(copies)
-      total += atomicLoad(&counters[{{ c }}u * BINS + bin]);
-//$ endfor
+      total += atomicLoad(&counters[{{ c }}u * BINS + bin]);  //$ for c in range(copies)
       store_counts(t * BINS + bin, total);
     }
     workgroupBarrier();

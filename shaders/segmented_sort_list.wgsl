@@ -1,25 +1,8 @@
 // The tiles of long segments: one invocation finds, for one tile, the segment that it is a part of.
 // Forward progress: no workgroup waits for another. Bindings: params, ends, windows, long_ends, list.
+// Params: tiles (that there may be); windows; tile_items.
 
-struct Params {
-  tiles: u32,  // that there may be
-  windows: u32,
-  tile_items: u32,
-  {{ fields.values() | join("
-  ") }}
-}
-{{ bindings }}
-//$ include "lib/workgroup_index.wgsl"
-override WORKGROUP_SIZE: u32 = 256u;
-
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  @builtin(local_invocation_index) local: u32,
-) {
-  let t = workgroup_index(workgroup, grid) * WORKGROUP_SIZE + local;
-  if (t >= params.tiles) { return; }
+fn run(t: u32) {
   var low = 0u;
   var high = params.windows;
   while (low < high) {

@@ -2,24 +2,9 @@
 // The counts of a segment's tiles, and their sums over all tiles, say where its bins begin and what earlier tiles put there.
 // Forward progress: no workgroup waits for another.
 // Bindings: params, keys (and values), in and out, counts, sums{{ "" if fixed else ", list" }}.
+// Params: n (items); tiles; workgroups; tile_items; length (of each segment); segment_tiles; digit (shift, width and
+// word: see lib/segment_key.wgsl).
 
-struct Params {
-  n: u32,  // items
-//$ include "lib/params_counted.wgsl"
-  tiles: u32,
-  workgroups: u32,
-  tile_items: u32,
-//$ if fixed
-  length: u32,  // of each segment
-  segment_tiles: u32,
-//$ endif
-  digit: u32,  // shift, width and word: see lib/segment_key.wgsl
-  identity_bits: u32,
-  {{ fields.values() | join("
-  ") }}
-}
-{{ bindings }}
-//$ include "lib/workgroup_index.wgsl"
 //$ include "lib/operator.wgsl"
 //$ include "lib/workgroup.wgsl"
 //$ include "lib/segment_key.wgsl"
@@ -28,14 +13,7 @@ struct Params {
 // By bin, the offset from the position of a key in the tile to its position in the output.
 var<workgroup> run_offsets: array<u32, BINS>;
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  lanes: Lanes,
-) {
-  let workgroup_number = workgroup_index(workgroup, grid);
-  if (workgroup_number >= params.workgroups) { return; }
+fn run(workgroup_number: u32, lanes: Lanes) {
   rank_enter(lanes);
   use_digit(params.digit);
   for (var t = workgroup_number; t < params.tiles; t += params.workgroups) {
@@ -67,13 +45,9 @@ fn main(
 //$ set words = ["x", "y"] if key_words == 2 else [""]
 //$ for word in words
 //$ set component = "." ~ word if word else ""
-//$ for k in range(items)
-    if ({{ k }}u < rounds) { atomicStore(&stage[rank_of({{ k }}u)], keys[{{ k }}]{{ component }}); }
-//$ endfor
+    if ({{ k }}u < rounds) { atomicStore(&stage[rank_of({{ k }}u)], keys[{{ k }}]{{ component }}); }  //$ for k in range(items)
     workgroupBarrier();
-//$ for k in range(items)
-    if ({{ k }}u < rounds) { keys[{{ k }}]{{ component }} = atomicLoad(&stage[tile_position({{ k }}u)]); }
-//$ endfor
+    if ({{ k }}u < rounds) { keys[{{ k }}]{{ component }} = atomicLoad(&stage[tile_position({{ k }}u)]); }  //$ for k in range(items)
     workgroupBarrier();
 //$ endfor
 //$ if value_words
@@ -97,9 +71,7 @@ fn main(
 //$ endfor
 //$ for word in ["x", "y"] if value_words == 2 or word == "x"
 //$ set component = "." ~ word if value_words == 2 else ""
-//$ for k in range(items)
-    if ({{ k }}u < rounds) { atomicStore(&stage[rank_of({{ k }}u)], values[{{ k }}]{{ component }}); }
-//$ endfor
+    if ({{ k }}u < rounds) { atomicStore(&stage[rank_of({{ k }}u)], values[{{ k }}]{{ component }}); }  //$ for k in range(items)
     workgroupBarrier();
 //$ for k in range(items)
     if ({{ k }}u < rounds) { values[{{ k }}]{{ component }} = atomicLoad(&stage[tile_position({{ k }}u)]); }

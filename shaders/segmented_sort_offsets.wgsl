@@ -1,25 +1,12 @@
 // Adds up the counts of each bin over all earlier tiles, of whatever segment.
 // Forward progress: no workgroup waits for another. Bindings: params, counts, totals, sums{{ "" if fixed else ", list" }}.
+// Params: tiles; groups; group_tiles.
 
-struct Params {
-  tiles: u32,
-  groups: u32,
-  group_tiles: u32,
-  {{ fields.values() | join("
-  ") }}
-}
-{{ bindings }}
-//$ include "lib/workgroup_index.wgsl"
 const BINS: u32 = {{ constants.BINS }}u;
 
-@compute @workgroup_size({{ constants.BINS }})
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  @builtin(local_invocation_index) bin: u32,
-) {
-  let group = workgroup_index(workgroup, grid);
-  if (group >= params.groups) { return; }
+const WORKGROUP_SIZE: u32 = {{ constants.BINS }}u;
+
+fn run(group: u32, bin: u32) {
 //$ if not fixed
   // A tile that is not used has no items, and no tile behind it is used.
   if (load_list(4u * group * params.group_tiles + 1u) == 0u) { return; }

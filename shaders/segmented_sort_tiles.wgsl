@@ -4,27 +4,9 @@
 // With offsets a workgroup has the segments of several windows, and takes as many windows together as a tile holds.
 // Forward progress: no workgroup waits for another.
 // Bindings: params, keys (and values), in and out{{ "" if fixed else ", offsets, windows" }}.
+// Params: n (items); tiles; windows; group_windows (of a workgroup); length (of each segment); tile_length (of all
+// segments of a tile); digit_0, … (shift, width and word: see lib/segment_key.wgsl).
 
-struct Params {
-  n: u32,  // items
-//$ include "lib/params_counted.wgsl"
-  tiles: u32,
-//$ if not fixed
-  windows: u32,
-  group_windows: u32,  // of a workgroup
-//$ else
-  length: u32,  // of each segment
-  tile_length: u32,  // of all segments of a tile
-//$ endif
-//$ for d in range(passes)
-  digit_{{ d }}: u32,  // shift, width and word: see lib/segment_key.wgsl
-//$ endfor
-  identity_bits: u32,
-  {{ fields.values() | join("
-  ") }}
-}
-{{ bindings }}
-//$ include "lib/workgroup_index.wgsl"
 //$ include "lib/operator.wgsl"
 //$ include "lib/workgroup.wgsl"
 //$ include "lib/segment_key.wgsl"
@@ -78,14 +60,7 @@ fn segment_of(place: u32) -> u32 {
 }
 //$ endif
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  lanes: Lanes,
-) {
-  let tile = workgroup_index(workgroup, grid);
-  if (tile >= params.tiles) { return; }
+fn run(tile: u32, lanes: Lanes) {
   rank_enter(lanes);
 //$ if fixed
   let begin = tile * params.tile_length;
@@ -134,22 +109,14 @@ fn main(
   workgroupBarrier();
   let segment_passes = select(select(2u, 1u, number <= BINS), 0u, number == 1u);
   for (var p = 0u; p < PASSES + segment_passes; p++) {
-//$ for p in range(passes)
-    if (p == {{ p }}u) { use_digit(params.digit_{{ p }}); }
-//$ endfor
-//$ for digit in tag_digits
-    if (p == PASSES + {{ loop.index0 }}u) { use_digit({{ digit }}u); }
-//$ endfor
+    if (p == {{ p }}u) { use_digit(params.digit_{{ p }}); }  //$ for p in range(passes)
+    if (p == PASSES + {{ loop.index0 }}u) { use_digit({{ digit }}u); }  //$ for digit in tag_digits
     tile_rank(wg_exclusive(tile_count(rounds)).before);
 //$ for word in components
     {{ "if (HAS_VALUES || segment_passes > 0u) " if word == tag }}{
-//$ for k in range(items)
-      if ({{ k }}u < rounds) { atomicStore(&stage[rank_of({{ k }}u)], keys[{{ k }}].{{ word }}); }
-//$ endfor
+      if ({{ k }}u < rounds) { atomicStore(&stage[rank_of({{ k }}u)], keys[{{ k }}].{{ word }}); }  //$ for k in range(items)
       workgroupBarrier();
-//$ for k in range(items)
-      if ({{ k }}u < rounds) { keys[{{ k }}].{{ word }} = atomicLoad(&stage[tile_position({{ k }}u)]); }
-//$ endfor
+      if ({{ k }}u < rounds) { keys[{{ k }}].{{ word }} = atomicLoad(&stage[tile_position({{ k }}u)]); }  //$ for k in range(items)
       workgroupBarrier();
     }
 //$ endfor

@@ -1,21 +1,7 @@
 // The segments that begin in each window of the items: one invocation finds them for one window.
 // Only the last segment of a window may be longer than a window, so short segments of a window lie in one range of items.
 // Forward progress: no workgroup waits for another. Bindings: params, offsets, windows{{ ", long_tiles, long_ends" if longs }}.
-
-struct Params {
-  n: u32,  // items
-//$ include "lib/params_counted.wgsl"
-  segments: u32,
-  windows: u32,
-  window_items: u32,
-  most: u32,  // items of a short segment
-  tile_items: u32,
-  {{ fields.values() | join("
-  ") }}
-}
-{{ bindings }}
-//$ include "lib/workgroup_index.wgsl"
-override WORKGROUP_SIZE: u32 = 256u;
+// Params: n (items); segments; windows; window_items; most (items of a short segment); tile_items.
 
 fn offset_at(s: u32) -> u32 { return min(load_offsets(s), {{ used.n }}); }
 
@@ -30,14 +16,7 @@ fn first_segment(i: u32) -> u32 {
   return low;
 }
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  @builtin(local_invocation_index) local: u32,
-) {
-  let w = workgroup_index(workgroup, grid) * WORKGROUP_SIZE + local;
-  if (w >= params.windows) { return; }
+fn run(w: u32) {
   let least = first_segment(w * params.window_items);
   let most = first_segment((w + 1u) * params.window_items);
   var begin = 0u;

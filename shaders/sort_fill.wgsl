@@ -2,21 +2,13 @@
 // found where the keys of each code begin. An invocation writes 16 keys at a time.
 // Source: counting sort, by Seward (1954); see Knuth, "The art of computer programming", volume 3, 5.2.
 // Forward progress: no workgroup waits for another. Bindings: params, begins, keys.
-struct Params {
-  n: u32,  // keys
-//$ include "lib/params_counted.wgsl"
-  identity_bits: u32,
-  {{ fields.values() | join("
-  ") }}
-}
-{{ bindings }}
-//$ include "lib/workgroup_index.wgsl"
-//$ include "lib/key_code.wgsl"
-override WORKGROUP_SIZE: u32 = 256u;
+//$ include "lib/key_code_" ~ key_words ~ ".wgsl"
 const CODES: u32 = 256u;
 const ROWS: u32 = {{ rows }}u;
 const ROW: u32 = 16u;  // keys
 // The codes of the first and of the last key of the workgroup.
+// Params: n (keys).
+
 var<workgroup> ends: array<u32, 2>;
 
 // The code of the key at a place, from `least` to `most`: of those that begin up to it, the last one.
@@ -31,13 +23,8 @@ fn code_at(place: u32, least: u32, most: u32) -> u32 {
 }
 fn key_of(code: u32) -> u32 { return key_decode(code << 24u); }
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  @builtin(local_invocation_index) local: u32,
-) {
-  let first = workgroup_index(workgroup, grid) * ROWS * WORKGROUP_SIZE * ROW;
+fn run(number: u32, local: u32) {
+  let first = number * ROWS * WORKGROUP_SIZE * ROW;
   if (first >= {{ used.n }}) { return; }
   let end = min(first + ROWS * WORKGROUP_SIZE * ROW, {{ used.n }});
   if (local < 2u) { ends[local] = code_at(select(first, end - 1u, local == 1u), 0u, CODES - 1u); }

@@ -3,21 +3,8 @@
 // Forward progress: no workgroup waits for another. The last one to finish knows that all counts were added, but WGSL does
 // not promise that it sees them at once. If their sum is not n after SPIN_LIMIT polls, it recounts all keys.
 // Bindings: params, keys, routes, sums.
+// Params: n (keys); blocks; block_items; digit_0, … (shift, width and word: see lib/sort_key.wgsl).
 
-struct Params {
-  n: u32,  // keys
-//$ include "lib/params_counted.wgsl"
-  blocks: u32,
-  block_items: u32,
-//$ for d in range(digits)
-  digit_{{ d }}: u32,  // shift, width and word: see lib/sort_key.wgsl
-//$ endfor
-  identity_bits: u32,
-  {{ fields.values() | join("
-  ") }}
-}
-{{ bindings }}
-//$ include "lib/workgroup_index.wgsl"
 //$ include "lib/operator.wgsl"
 //$ include "lib/workgroup.wgsl"
 //$ include "lib/sort_key.wgsl"
@@ -53,14 +40,7 @@ fn write_routes(agree: u32) {
   }
 }
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  lanes: Lanes,
-) {
-  let block = workgroup_index(workgroup, grid);
-  if (block >= params.blocks) { return; }
+fn run(block: u32, lanes: Lanes) {
   count_begin(lanes);
   let first = block * params.block_items;
   count_range_input(first, min({{ used.n }}, first + params.block_items));
@@ -95,9 +75,7 @@ fn main(
     if (workgroupUniformLoad(&all_added) == 1u) { break; }
     spins += 1u;
     if (spins >= SPIN_LIMIT) {
-//$ for d in range(digits)
-      totals[{{ d }}] = 0u;
-//$ endfor
+      totals[{{ d }}] = 0u;  //$ for d in range(digits)
       count_range_input(0u, {{ used.n }});
       if (unfixed != 0u) { atomicAdd(&sums[3], 1u); }
       break;

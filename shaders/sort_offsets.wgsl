@@ -1,33 +1,13 @@
 // Turns the counts of one digit, by bin and block, into the start of each block's run in each bin. One workgroup per bin.
 // Forward progress: no workgroup waits for another. Bindings: params, routes, counts, offsets.
+// Params: n (keys); route_index (index of this digit in the routes); bins_index (index of its first bin in the
+// routes); tiles; digit; blocks; tiles_per_block; block_items.
 
-struct Params {
-  n: u32,  // keys
-  route_index: u32,  // index of this digit in the routes
-  bins_index: u32,  // index of its first bin in the routes
-  tiles: u32,
-  digit: u32,
-  blocks: u32,
-  tiles_per_block: u32,
-  block_items: u32,
-  identity_bits: u32,
-  routes_offset: u32,
-  counts_offset: u32,
-  offsets_offset: u32,
-}
-{{ bindings }}
-//$ include "lib/workgroup_index.wgsl"
 //$ include "lib/operator.wgsl"
 //$ include "lib/workgroup.wgsl"
 //$ include "lib/sort_scan.wgsl"
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  lanes: Lanes,
-) {
-  let bin = workgroup_index(workgroup, grid);
+fn run(bin: u32, lanes: Lanes) {
   if (bin >= {{ constants.BINS }}u || load_routes(params.route_index) == 0u) { return; }
   enter(lanes);
   var carry = load_routes(params.bins_index + bin);

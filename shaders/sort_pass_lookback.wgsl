@@ -6,20 +6,9 @@
 // Forward progress: none is assumed. After SPIN_LIMIT unsuccessful polls in total, the workgroup recounts unpublished tiles
 // itself (the input of a pass does not change). So every loop is bounded.
 // Bindings: params, keys (and values) in three places, routes, states.
+// Params: n (keys); route_index (index of this digit in the routes); bins_index (index of its first bin in the
+// routes); tiles; digit.
 
-struct Params {
-  n: u32,  // keys
-//$ include "lib/params_counted.wgsl"
-  route_index: u32,  // index of this digit in the routes
-  bins_index: u32,  // index of its first bin in the routes
-  tiles: u32,
-  digit: u32,
-  identity_bits: u32,
-  {{ fields.values() | join("
-  ") }}
-}
-{{ bindings }}
-//$ include "lib/workgroup_index.wgsl"
 //$ include "lib/operator.wgsl"
 //$ include "lib/workgroup.wgsl"
 //$ include "lib/sort_key.wgsl"
@@ -38,9 +27,7 @@ fn count_again(tile: u32, place: u32) -> u32 {
   if (lane < BINS) { atomicStore(&run_offsets[lane], 0u); }
   workgroupBarrier();
   read_codes(tile, place);
-//$ for k in range(items)
-  atomicAdd(&run_offsets[key_digit(key_fixed(keys[{{ k }}]))], 1u);
-//$ endfor
+  atomicAdd(&run_offsets[key_digit(key_fixed(keys[{{ k }}]))], 1u);  //$ for k in range(items)
   workgroupBarrier();
   return atomicLoad(&run_offsets[lane & (BINS - 1u)]);
 }
@@ -54,9 +41,7 @@ var<private> spins: u32;
 fn walk_back(most_spins: u32) {
   while (remaining > 0u && spins < most_spins) {
     // Positions before tile 0 repeat it. They are never used, because tile 0 publishes an inclusive count.
-//$ for j in range(look)
-    let word_{{ j }} = digit_poll(max(remaining, {{ j + 1 }}u) - {{ j + 1 }}u, lane);
-//$ endfor
+    let word_{{ j }} = digit_poll(max(remaining, {{ j + 1 }}u) - {{ j + 1 }}u, lane);  //$ for j in range(look)
     var on = true;
 //$ for j in range(look)
     on = on && remaining > 0u && digit_is_published(word_{{ j }});
@@ -102,15 +87,9 @@ fn look_back(tile: u32, place: u32, base: u32) -> u32 {
   return sum;
 }
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  lanes: Lanes,
-) {
-  let number = workgroup_index(workgroup, grid);
+fn run(number: u32, lanes: Lanes) {
   let route = load_routes(params.route_index);
-  if (number >= params.tiles || route == 0u) { return; }
+  if (route == 0u) { return; }
   rank_enter(lanes);
   use_digit(params.digit);
   let tile = state_enter(number);

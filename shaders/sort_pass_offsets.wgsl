@@ -3,22 +3,9 @@
 // order in workgroup memory, and writes them to a run per bin in the output. sort_offsets.wgsl says where the runs begin.
 // Forward progress: no workgroup waits for another.
 // Bindings: params, keys (and values) in three places, routes, offsets.
+// Params: n (keys); route_index (index of this digit in the routes); bins_index; tiles; digit; blocks;
+// tiles_per_block.
 
-struct Params {
-  n: u32,  // keys
-//$ include "lib/params_counted.wgsl"
-  route_index: u32,  // index of this digit in the routes
-  bins_index: u32,
-  tiles: u32,
-  digit: u32,
-  blocks: u32,
-  tiles_per_block: u32,
-  identity_bits: u32,
-  {{ fields.values() | join("
-  ") }}
-}
-{{ bindings }}
-//$ include "lib/workgroup_index.wgsl"
 //$ include "lib/operator.wgsl"
 //$ include "lib/workgroup.wgsl"
 //$ include "lib/sort_key.wgsl"
@@ -31,15 +18,9 @@ struct Params {
 fn used_tiles() -> u32 { return (item_count() + TILE - 1u) / TILE; }
 
 //$ endif
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  lanes: Lanes,
-) {
-  let block = workgroup_index(workgroup, grid);
+fn run(block: u32, lanes: Lanes) {
   let route = load_routes(params.route_index);
-  if (block >= params.blocks || route == 0u) { return; }
+  if (route == 0u) { return; }
   rank_enter(lanes);
   use_digit(params.digit);
   var next = 0u;

@@ -1,17 +1,7 @@
 // Sorts at most one tile in one workgroup: all passes run in workgroup memory, and each item is read and written once.
 // Forward progress: no workgroup waits for another. Bindings: params, keys (and values), in and out.
+// Params: n (keys); digit_0, … (shift, width and word: see lib/sort_key.wgsl).
 
-struct Params {
-  n: u32,  // keys
-//$ include "lib/params_counted.wgsl"
-//$ for d in range(passes)
-  digit_{{ d }}: u32,  // shift, width and word: see lib/sort_key.wgsl
-//$ endfor
-  identity_bits: u32,
-  {{ fields.values() | join("
-  ") }}
-}
-{{ bindings }}
 //$ include "lib/operator.wgsl"
 //$ include "lib/workgroup.wgsl"
 //$ include "lib/sort_key.wgsl"
@@ -20,38 +10,17 @@ struct Params {
 
 const PASSES: u32 = {{ passes }}u;
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(lanes: Lanes) {
+fn run(lanes: Lanes) {
   rank_enter(lanes);
   read_codes(0u, INPUT);
 //$ if moved | length > 1
   read_values(0u, INPUT);
 //$ endif
   for (var p = 0u; p < PASSES; p++) {
-//$ for p in range(passes)
-    if (p == {{ p }}u) { use_digit(params.digit_{{ p }}); }
-//$ endfor
+    if (p == {{ p }}u) { use_digit(params.digit_{{ p }}); }  //$ for p in range(passes)
     tile_rank(wg_exclusive(tile_count()).before);
 //$ for items_of in moved
-//$ if parts == 1
-    stage_{{ items_of.name }}(0u);
-//$ for k in range(items)
-    {{ items_of.name }}[{{ k }}] = staged_{{ items_of.name }}(tile_position({{ k }}u));
-//$ endfor
-    workgroupBarrier();
-//$ else
-    var new_{{ items_of.name }}: array<{{ "u32" if items_of.words == 1 else "vec2<u32>" }}, ITEMS>;
-//$ for part in range(parts)
-    stage_{{ items_of.name }}({{ part }}u);
-//$ for k in range(items)
-    if (tile_position({{ k }}u) - {{ part }}u * PART < PART) {
-      new_{{ items_of.name }}[{{ k }}] = staged_{{ items_of.name }}(tile_position({{ k }}u) - {{ part }}u * PART);
-    }
-//$ endfor
-    workgroupBarrier();
-//$ endfor
-    {{ items_of.name }} = new_{{ items_of.name }};
-//$ endif
+//$ include "lib/sort_exchange_" ~ ("whole" if parts == 1 else "parts") ~ ".wgsl"
 //$ endfor
   }
 //$ for items_of in moved if items_of.name in stored

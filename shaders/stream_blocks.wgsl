@@ -1,10 +1,8 @@
 // Writes what the items of blocks of consecutive tiles give, from what comes before each block: the last of three
 // dispatches where look-back is not safe; see stream_count.wgsl.
 // Forward progress: no workgroup waits for another. Bindings: params, inputs, outputs, block_carries, and carries.
+// Params: as of stream_lookback.wgsl.
 
-//$ include "lib/stream_params.wgsl"
-{{ bindings }}
-//$ include "lib/workgroup_index.wgsl"
 //$ include "lib/stream_acc.wgsl"
 //$ set raw, raw_written = ["block_carries"], []
 //$ include "lib/accumulators.wgsl"
@@ -16,14 +14,7 @@
 //$ include "lib/stream_places_of_" ~ places_of ~ ".wgsl"
 //$ include "lib/stream_emit_" ~ emission ~ ".wgsl"
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  lanes: Lanes,
-) {
-  let block = workgroup_index(workgroup, grid);
-  if (block >= params.blocks) { return; }
+fn run(block: u32, lanes: Lanes) {
   enter(lanes);
   let first = block * params.tiles_per_block;
   let end = min(first + params.tiles_per_block, used_tiles());

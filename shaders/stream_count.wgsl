@@ -1,10 +1,8 @@
 // Counts the marked items of blocks of consecutive tiles: the first of three dispatches where look-back is not safe.
 // stream_totals.wgsl turns the counts into what comes before each block, and stream_blocks.wgsl writes.
 // Forward progress: no workgroup waits for another. Bindings: params, the inputs that mark, block_totals, and carries.
+// Params: as of stream_lookback.wgsl.
 
-//$ include "lib/stream_params.wgsl"
-{{ bindings }}
-//$ include "lib/workgroup_index.wgsl"
 //$ include "lib/stream_acc.wgsl"
 //$ set raw, raw_written = [], ["block_totals"]
 //$ include "lib/accumulators.wgsl"
@@ -13,14 +11,7 @@
 //$ include "lib/stream_marks.wgsl"
 //$ include "lib/stream_carry.wgsl"
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  lanes: Lanes,
-) {
-  let block = workgroup_index(workgroup, grid);
-  if (block >= params.blocks) { return; }
+fn run(block: u32, lanes: Lanes) {
   enter(lanes);
   let first = block * params.tiles_per_block;
   // A block without items has a total, too: 0.

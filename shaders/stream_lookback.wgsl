@@ -12,10 +12,10 @@
 // that every dispatch publishes every tile.
 // In windows (`carried`), counts start at 0 in each; carries has the counts of all earlier windows.
 // Bindings: params, inputs, outputs, count, states, and carries.
+// Params: n (items of all windows; those behind the last window do not count); first (the window's first item); capacity (items
+// of the window); room (items of an output); tiles; ahead (tiles between the one that a workgroup counts and the earlier one that
+// it writes); tiles_per_block; blocks (workgroups that have work); flags (HAS_CARRY or 0).
 
-//$ include "lib/stream_params.wgsl"
-{{ bindings }}
-//$ include "lib/workgroup_index.wgsl"
 //$ include "lib/stream_acc.wgsl"
 //$ include "lib/workgroup.wgsl"
 //$ include "lib/window_tiles.wgsl"
@@ -30,14 +30,8 @@
 
 //$ include "lib/look_back_resume.wgsl"
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  lanes: Lanes,
-) {
+fn run(number: u32, lanes: Lanes) {
   // Surplus workgroups of the grid must not take a ticket: the last one to finish may have reset the counter.
-  let number = workgroup_index(workgroup, grid);
   let workgroups = params.tiles{{ " + params.ahead" if ahead }};
   if (number >= workgroups) { return; }
   enter(lanes);

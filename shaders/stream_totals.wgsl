@@ -1,9 +1,7 @@
 // From the counts of blocks to what comes before each of them, by one workgroup; it also ends the window.
 // Forward progress: no workgroup waits for another. Bindings: params, block_totals, block_carries, the outputs that end a
-// window, and carries.
+// window, and carries. Params: as of stream_lookback.wgsl.
 
-//$ include "lib/stream_params.wgsl"
-{{ bindings }}
 //$ include "lib/stream_acc.wgsl"
 //$ set raw, raw_written = ["block_totals"], ["block_carries"]
 //$ include "lib/accumulators.wgsl"
@@ -12,8 +10,7 @@
 //$ include "lib/stream_carry.wgsl"
 //$ include "lib/stream_end.wgsl"
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(lanes: Lanes) {
+fn run(lanes: Lanes) {
   enter(lanes);
   var before = identity();
   for (var first = 0u; first < params.blocks; first += WORKGROUP_SIZE) {

@@ -1,20 +1,10 @@
 // output[o, j, i] = input[o, indices[j], i], of outer, taken and inner lengths: numpy's take along an axis. An index that
 // is out of range is {{ "clipped to the first or last item" if clip else "taken modulo the length" }}, so that no other memory is read.
 // Forward progress: no workgroup waits for another. Bindings: params, input, indices, output (fewer where they share buffers).
+// Params: n (items of the window); blocks (workgroups that have work); first (first item of the window); length (of
+// the axis; at least 1); count (of the indices); inner.
 
-struct Params {
-  n: u32,  // items of the window
-  blocks: u32,  // workgroups that have work
-  first: u32,  // first item of the window
-  length: u32,  // of the axis; at least 1
-  count: u32,  // of the indices
-  inner: u32,
-  input_offset: u32,
-  indices_offset: u32,
-  output_offset: u32,
-}
-{{ bindings }}
-//$ include "lib/quad.wgsl"
+//$ include "lib/quad_" ~ sink.bytes ~ ".wgsl"
 //$ include "lib/number.wgsl"
 //$ set name, sink_of_output = "indices", sink
 //$ set sink = {"name": "i64", "kind": "i", "bytes": 8} if source.name != "u64" else source
@@ -55,5 +45,4 @@ fn item_at(i: u32) -> Item {
 //$ endif
 }
 
-//$ set own_quads = false
 //$ include "lib/quads.wgsl"

@@ -3,25 +3,11 @@
 // Source: Gaihre, Zheng, Weitze, Li, Song, Ding, Li, Liu, "Dr. Top-k: delegate-centric top-k on GPUs" (2021).
 // Several invocations, its lanes, read a group, row by row, and combine their minima in workgroup memory once a block.
 // Forward progress: no workgroup waits for another. Bindings: params, input{{ ", list" if listed }}, minima.
+// Params: n (items of the {{ "input" if listed else "window" }}); blocks (workgroups that have work); groups (groups
+// to find the minimum of); lanes_log2 (of the lanes of a group); steps (in which these read it); tiles (of a block,
+// at most TILES: a lane has a group of each); group_log2 (of the size of a listed group).
 
-struct Params {
-  n: u32,  // items of the {{ "input" if listed else "window" }}
-//$ include "lib/params_counted.wgsl"
-  blocks: u32,  // workgroups that have work
-  groups: u32,  // groups to find the minimum of
-  lanes_log2: u32,  // of the lanes of a group
-  steps: u32,  // in which these read it
-  tiles: u32,  // of a block, at most TILES: a lane has a group of each
-//$ if listed
-  group_log2: u32,  // of the size of a listed group
-//$ endif
-  {{ fields.values() | join("
-  ") }}
-}
-{{ bindings }}
-//$ include "lib/workgroup_index.wgsl"
 //$ include "lib/top_k_items.wgsl"
-override WORKGROUP_SIZE: u32 = 256u;
 const TILES: u32 = {{ tiles }}u;
 
 var<workgroup> minima: array<Key, TILES * {{ workgroup_size }}u>;
@@ -42,14 +28,7 @@ fn lane_minimum(group: u32, lane: u32) -> Key {
   return found;
 }
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  @builtin(local_invocation_index) local: u32,
-) {
-  let block = workgroup_index(workgroup, grid);
-  if (block >= params.blocks) { return; }
+fn run(block: u32, local: u32) {
   let lanes = 1u << params.lanes_log2;
   let lane = local & (lanes - 1u);
   let tile_groups = WORKGROUP_SIZE >> params.lanes_log2;

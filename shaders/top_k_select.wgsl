@@ -12,41 +12,14 @@
 // exactly, digit by digit, and of the codes that equal it the first ones are taken. So the choice never depends on timing.
 // Forward progress: no workgroup waits for another.
 // Bindings: params, {{ "codes" if source == "codes" }}{{ ", " if two_steps }}{{ "input" if result == "items" }}{{ ", input" if result == "minima" }}{{ ", list" if listed }}{{ ", offsets" if segmented }}{{ ", starts" if ragged }}, {{ {"places": "chosen", "minima": "chosen, minima", "items": "values, indices"}[result] }}.
+// Params: n (items of all rows); blocks ({{ "workgroups that have work" if result == "minima" else "rows" }});
+// length (of a row); items (of k groups); items_log2 (of the size of a group); parts (smaller groups, of all chosen
+// groups); lanes_log2 (of the invocations that read one); steps (in which these read it); room (of the results of
+// all segments); k; slots (a power of two of at least 2 k; 0 to find the k-th smallest exactly); group_log2 (of the
+// size of a listed group).
 
-struct Params {
-  n: u32,  // items of all rows
-//$ include "lib/params_counted.wgsl"
-  blocks: u32,  // {{ "workgroups that have work" if result == "minima" else "rows" }}
-//$ if not segmented
-  length: u32,  // of a row
-//$ endif
-//$ if two_steps
-  items: u32,  // of k groups
-//$ endif
-//$ if two_steps or result == "minima"
-  items_log2: u32,  // of the size of a group
-//$ endif
-//$ if result == "minima"
-  parts: u32,  // smaller groups, of all chosen groups
-  lanes_log2: u32,  // of the invocations that read one
-  steps: u32,  // in which these read it
-//$ endif
-//$ if ragged
-  room: u32,  // of the results of all segments
-//$ else
-  k: u32,
-  slots: u32,  // a power of two of at least 2 k; 0 to find the k-th smallest exactly
-//$ endif
-//$ if listed
-  group_log2: u32,  // of the size of a listed group
-//$ endif
-  {{ fields.values() | join("
-  ") }}
-}
-{{ bindings }}
-//$ include "lib/workgroup_index.wgsl"
 //$ include "lib/top_k_items.wgsl"
-const LANES: u32 = {{ workgroup_size }}u;
+const WORKGROUP_SIZE: u32 = {{ workgroup_size }}u;
 const ROOM: u32 = {{ room }}u;  // entries in workgroup memory
 const BINS: u32 = 256u;
 const NO_PLACE: u32 = 0xffffffffu;
@@ -56,7 +29,7 @@ const COMPARISONS: u32 = 128u;  // that an invocation makes rather than wait for
 var<workgroup> codes: array<Key, ROOM>;
 var<workgroup> places: array<u32, ROOM>;
 var<workgroup> bins: array<atomic<u32>, BINS>;
-var<workgroup> sums: array<u32, LANES>;
+var<workgroup> sums: array<u32, WORKGROUP_SIZE>;
 var<workgroup> collected: atomic<u32>;
 var<workgroup> collected_below: atomic<u32>;
 var<workgroup> shared_word: u32;
@@ -114,14 +87,7 @@ fn code_at_items(j: u32) -> Key {
 //$ include "lib/top_k_choose.wgsl"
 //$ endfor
 
-@compute @workgroup_size(LANES)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  @builtin(local_invocation_index) invocation: u32,
-) {
-  let block = workgroup_index(workgroup, grid);
-  if (block >= params.blocks) { return; }
+fn run(block: u32, invocation: u32) {
   row = block;
   local = invocation;
 //$ if segmented
@@ -133,7 +99,7 @@ fn main(
   let first_result = load_starts(row);
   if (local == 0u) {
     row_k = min(load_starts(row + 1u) - first_result, row_length);
-    let wanted = max(power_of_two_from(2u * row_k), LANES);
+    let wanted = max(power_of_two_from(2u * row_k), WORKGROUP_SIZE);
     row_slots = select(wanted, 0u, wanted > ROOM);
   }
   if (workgroupUniformLoad(&row_k) == 0u) { return; }
@@ -143,12 +109,12 @@ fn main(
   kth_group = codes[params.k - 1u];
   sort_by_places();
 //$ if two_steps or result == "minima"
-  for (var e = local; e < params.k; e += LANES) { groups[e] = {{ "place_of(places[e])" if listed else "places[e]" }}; }
+  for (var e = local; e < params.k; e += WORKGROUP_SIZE) { groups[e] = {{ "place_of(places[e])" if listed else "places[e]" }}; }
   workgroupBarrier();
 //$ endif
 //$ if not two_steps
 {{ "  if (block == 0u) {" if result == "minima" else "  {" }}
-    for (var e = local; e < params.k; e += LANES) { store_chosen(e, {{ "place_of(places[e])" if listed else "places[e]" }}); }
+    for (var e = local; e < params.k; e += WORKGROUP_SIZE) { store_chosen(e, {{ "place_of(places[e])" if listed else "places[e]" }}); }
   }
   if (local == 0u{{ " && block == 0u" if result == "minima" }}) {
 //$ if key_words == 1
@@ -162,7 +128,7 @@ fn main(
 //$ endif
 //$ if result == "minima"
   let lanes = 1u << params.lanes_log2;
-  let part = (block * LANES + local) >> params.lanes_log2;
+  let part = (block * WORKGROUP_SIZE + local) >> params.lanes_log2;
   let row_items = 4u << params.lanes_log2;
   var found = NO_CODE;
   if (part < params.parts) {
@@ -182,7 +148,7 @@ fn main(
   var count = choose_items({{ "share(row_length)" if segmented else "params.items" if two_steps else "params.length" }});
 //$ if segmented
   // There may be fewer than k.
-  for (var e = count + local; e < {{ k }}; e += LANES) {
+  for (var e = count + local; e < {{ k }}; e += WORKGROUP_SIZE) {
     codes[e] = NO_CODE;
     places[e] = NO_PLACE;
   }
@@ -192,7 +158,7 @@ fn main(
 //$ if not sorted
   sort_by_places();
 //$ endif
-  for (var e = local; e < {{ k }}; e += LANES) {
+  for (var e = local; e < {{ k }}; e += WORKGROUP_SIZE) {
     let place = places[e];
     let at = {{ "first_result + e" if ragged else "row * params.k + e" }};
     let i = item_at(place);

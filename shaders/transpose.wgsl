@@ -4,33 +4,17 @@
 // Tiles are taken by bands of columns, so that those at work at one time are about a square: what they read and what they write
 // then lies in long pieces.
 // Forward progress: no workgroup waits for another. Bindings: params, input, output (or one buffer for both).
+// Params: rows; columns; tiles_down (of a matrix); tiles_across; blocks (workgroups that have work).
 
-struct Params {
-  rows: u32,
-  columns: u32,
-  tiles_down: u32,  // of a matrix
-  tiles_across: u32,
-  blocks: u32,  // workgroups that have work
-  input_offset: u32,
-  output_offset: u32,
-}
-{{ bindings }}
-//$ include "lib/workgroup_index.wgsl"
-//$ include "lib/quad.wgsl"
+//$ include "lib/quad_" ~ sink.bytes ~ ".wgsl"
 const SIDE: u32 = 32u;
 const STRIDE: u32 = SIDE + 1u;
+const WORKGROUP_SIZE: u32 = {{ lanes }}u;
 const BAND: u32 = {{ band }}u;  // tiles
 const PLANES: u32 = {{ planes }}u;  // squares of a tile, one below the other
 var<workgroup> tile: array<Item, PLANES * SIDE * STRIDE>;
 
-@compute @workgroup_size({{ lanes }})
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  @builtin(local_invocation_index) local: u32,
-) {
-  let block = workgroup_index(workgroup, grid);
-  if (block >= params.blocks) { return; }
+fn run(block: u32, local: u32) {
   let matrix = block / (params.tiles_down * params.tiles_across);
   let in_matrix = block % (params.tiles_down * params.tiles_across);
   let band = in_matrix / (params.tiles_down * BAND);
@@ -71,9 +55,7 @@ fn main(
     item_{{ s }} = load_input(begin + (first_row + row_{{ s }}) * params.columns + first_column + from_column);
   }
 //$ endfor
-//$ for s in range(32 * planes // step_rows)
-  tile[row_{{ s }} * STRIDE + from_column] = item_{{ s }};
-//$ endfor
+  tile[row_{{ s }} * STRIDE + from_column] = item_{{ s }};  //$ for s in range(32 * planes // step_rows)
 //$ endif
   workgroupBarrier();
 //$ set step_columns = lanes // (8 if quads_out else 32)

@@ -1,26 +1,10 @@
 // output[b, j, i] = input[b, i, j], of matrices with few columns or few rows: an invocation moves a whole row or column.
 // Forward progress: no workgroup waits for another. Bindings: params, input, output (or one buffer for both).
+// Params: n (rows, or columns where those are many, of all matrices); rows; columns.
 
-struct Params {
-  n: u32,  // rows, or columns where those are many, of all matrices
-  rows: u32,
-  columns: u32,
-  input_offset: u32,
-  output_offset: u32,
-}
-{{ bindings }}
-//$ include "lib/workgroup_index.wgsl"
-//$ include "lib/quad.wgsl"
-override WORKGROUP_SIZE: u32 = 256u;
+//$ include "lib/quad_" ~ sink.bytes ~ ".wgsl"
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  @builtin(local_invocation_index) local: u32,
-) {
-  let at = workgroup_index(workgroup, grid) * WORKGROUP_SIZE + local;
-  if (at >= params.n) { return; }
+fn run(at: u32) {
 //$ set many, few = ("rows", "columns") if few_columns else ("columns", "rows")
   let begin = at / params.{{ many }} * params.rows * params.columns;
   let i = at % params.{{ many }};
@@ -28,16 +12,12 @@ fn main(
   for (var j = 0u; j < params.{{ few }}; j += 4u) {
 //$ if few_columns and quads
     let items = load4_input(begin + i * params.columns + j);
-//$ for k in range(4)
-    store_output(begin + (j + {{ k }}u) * params.rows + i, items.{{ "xyzw"[k] }});
-//$ endfor
+    store_output(begin + (j + {{ k }}u) * params.rows + i, items.{{ "xyzw"[k] }});  //$ for k in range(4)
 //$ elif quads
     store4_output(
       begin + i * params.rows + j,
       quad_of(
-//$ for k in range(4)
-        load_input(begin + (j + {{ k }}u) * params.columns + i),
-//$ endfor
+        load_input(begin + (j + {{ k }}u) * params.columns + i),  //$ for k in range(4)
       ),
     );
 //$ else
@@ -49,9 +29,7 @@ fn main(
     let j_{{ k }} = min(j + {{ k }}u, params.{{ few }} - 1u);
     let item_{{ k }} = load_input(begin + {{ source % k }});
 //$ endfor
-//$ for k in range(4)
-    if (j_{{ k }} == j + {{ k }}u) { store_output(begin + {{ sink_at % k }}, item_{{ k }}); }
-//$ endfor
+    if (j_{{ k }} == j + {{ k }}u) { store_output(begin + {{ sink_at % k }}, item_{{ k }}); }  //$ for k in range(4)
 //$ endif
   }
 }

@@ -1,15 +1,6 @@
 // output = a + 3 · b, item by item: two reads and one write, like the triad of STREAM.
 // Forward progress: no workgroup waits for another. Bindings: params, a, b, output.
-
-struct Params {
-  n: u32,  // items of the window
-//$ include "lib/params_counted.wgsl"
-  blocks: u32,  // workgroups that have work
-  a_offset: u32,
-  b_offset: u32,
-  output_offset: u32,
-}
-{{ bindings }}
+// Params: n (items of the window); blocks (workgroups that have work).
 
 alias T = {{ datatype }};
 

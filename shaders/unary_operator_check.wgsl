@@ -1,18 +1,12 @@
 // Applies an operator to items, four at a time and one by one: output[i] and output[n + i] are op(input[i]).
 // n is a multiple of 4.
 // Forward progress: no workgroup waits for another. Bindings: params, input, output.
+// Params: n (items).
 
-struct Params {
-  n: u32,  // items
-  input_offset: u32,
-  output_offset: u32,
-}
-{{ bindings }}
 //$ include "lib/unary_operator.wgsl"
 
-@compute @workgroup_size(64)
-fn main(@builtin(global_invocation_id) id: vec3<u32>) {
-  let first = id.x * 4u;
+fn run(block: u32, local: u32) {
+  let first = (block * WORKGROUP_SIZE + local) * 4u;
   if (first >= params.n) { return; }
   store4_output(first, bitcast<vec4<u32>>(apply4(bitcast<vec4<T>>(load4_input(first)))));
   for (var i = first; i < first + 4u; i++) {

@@ -1,18 +1,6 @@
 // output = a + b, item by item; integers wrap.
 // Forward progress: no workgroup waits for another. Bindings: params, a, b, output (fewer where they share buffers).
-
-struct Params {
-  n: u32,  // items of the window
-//$ include "lib/params_counted.wgsl"
-  blocks: u32,  // workgroups that have work
-//$ if acc is defined
-//$ include "lib/params_operator.wgsl"
-//$ endif
-  a_offset: u32,
-  b_offset: u32,
-  output_offset: u32,
-}
-{{ bindings }}
+// Params: n (items of the window); blocks (workgroups that have work).
 
 //$ if acc is defined
 //$ include "lib/operator.wgsl"

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 from ..errors import LimitError, ShaderError
 from ..settings import SHADER_CHECKS, ShaderChecks, strictest
 from ..types.capabilities import Capabilities
 from . import accessors
 from .bindings import BoundChunks, BoundPart, PartKey, apart, bound_parts, part_key
+from .kernel_request import Extent, Invocations, KernelFile, Memory, kernel_header
 from .layout import COUNT, Layout, Operand
 from .plan import (
     Binding,
@@ -26,7 +27,7 @@ from .plan import (
     pack_words,
     workgroup_grid,
 )
-from .shaders import compose, parameter_fields, sha256
+from .shaders import compose_kernel, sha256
 from .sink import Sink, sink_text
 from .source import Source, SourceText, source_text
 from .windows import binding_limit
@@ -44,17 +45,59 @@ _ITEM_COUNT = """
 fn item_count() -> u32 { return min(max(params.n, params.first) - params.first, params.capacity); }"""
 
 
+class _Header(NamedTuple):
+    """What the text around an algorithm is made of; see `kernel_header`."""
+
+    fields: tuple[str, ...]
+    bindings: str
+    extent: Extent
+    sized: bool
+
+
+@dataclass(frozen=True)
+class _Reach:
+    """How a kernel reaches its memory.
+
+    Attributes
+    ----------
+    bindings : list of Binding
+        The first is for the parameters.
+    bindings_text : str
+        Their declarations, and the functions that load, store and compute items.
+    params : dict from str to int
+        Parameters of these functions.
+    context : dict
+        What a template may ask of the memory.
+    checks : tuple of ShaderChecks or None
+        The run-time checks that expressions of users ask for.
+    is_split : bool
+        Whether an operand has several bindings.
+    """
+
+    bindings: list[Binding]
+    bindings_text: str
+    params: dict[str, int]
+    context: dict[str, Any]
+    checks: tuple[ShaderChecks | None, ...]
+    is_split: bool
+
+
 @lru_cache(maxsize=512)
 def _shader(
-    name: str, checks: ShaderChecks | None, features: tuple[str, ...], context: tuple[tuple[str, Any], ...]
-) -> tuple[str, Shader, tuple[str, ...]]:
-    """Return the sha256 of a text, the text, and the fields of its parameters."""
-    text = compose(name, **{key: _thaw(value) for key, value in context})
-    return (
-        sha256(text),
-        Shader(text, checks or "none", features, "library" if checks is None else "user"),
-        parameter_fields(name, text),
+    name: str,
+    header: _Header,
+    checks: ShaderChecks | None,
+    features: tuple[str, ...],
+    context: tuple[tuple[str, Any], ...],
+) -> tuple[str, Shader]:
+    """Return the sha256 of a text, and the text."""
+    fields, bindings, extent, sized = header
+    text = compose_kernel(
+        name,
+        lambda lanes: kernel_header(fields, bindings, extent, lanes=lanes, sized=sized),
+        {key: _thaw(value) for key, value in context},
     )
+    return sha256(text), Shader(text, checks or "none", features, "library" if checks is None else "user")
 
 
 class _Frozen(tuple[tuple[str, Any], ...]):
@@ -199,148 +242,122 @@ class PlanBuilder:
     def kernel(
         self,
         label: str,
-        shader: str,
+        file: KernelFile,
+        memory: Memory,
         *,
-        reads: Mapping[str, Operand],
-        writes: Mapping[str, Operand],
         params: Mapping[str, int],
-        workgroups: int,
-        constants: Mapping[str, int],
-        context: Mapping[str, Any],
-        atomics: Mapping[str, tuple[Operand, str]] | None = None,
-        shader_checks: ShaderChecks | None = None,
-        features: tuple[str, ...] = (),
-        sibling: bool = False,
-        units: Mapping[str, int] | None = None,
+        extent: Extent,
         fed: Mapping[str, Operand] | None = None,
-        counted: bool = False,
-        first: int = 0,
-        contended: Collection[str] = (),
+        sibling: bool = False,
+        counted_from: int | None = None,
     ) -> None:
         """Add a dispatch of a shader file.
 
         Parameters
         ----------
-        label, shader : str
-            Name for people, and file name.
-        reads, writes : mapping from str to Operand
-            What ``load_NAME`` and ``store_NAME`` reach in the text. Operands that share a buffer share a binding,
-            unless they were given parts of it. What is larger than a binding may be gets several, its segments, and
-            what lies in chunks one or more for each.
+        label : str
+            Name for people.
+        file : KernelFile
+        memory : Memory
         params : mapping from str to int
-            Values of the fields of `Params` that the file declares; ``NAME_offset`` of each operand is added.
-        workgroups : int
-            How many; spread over three dimensions.
-        constants : mapping from str to int
-            Values of overrides.
-        context : mapping
-            Values for the template.
-        atomics : mapping from str to (Operand, str), optional
-            Further variables of the text, with the memory that each stands for, and their WGSL types.
-        shader_checks : {"none", "bounds", "all"} or None
-            The run-time checks that a user's WGSL in the context asks for; None without any.
-        features : tuple of str
-            wgpu features that the text needs.
-        sibling : bool
-            Do not dispatch it: other lengths need its pipeline, with the same names of parameters.
-        units : mapping from str to int, optional
-            The text loads and stores rows of 16 bytes, as those for items of other sizes than 4 bytes do; of each
-            operand, how many consecutive bytes an invocation reads or writes.
+            Values of the fields of `Params`; ``NAME_offset`` of each operand is added.
+        extent : Extent
+            How often it runs.
         fed : mapping from str to Operand, optional
             Fields of `Params` whose values lie on the GPU: the first item of each operand, of 4 bytes, is copied into
             the parameters before any kernel of the plan runs. The text does not know of it. Until then a field has its
             value from `params`, which must be one that the kernel can run with.
-        counted : bool
-            Where the call has a count on the GPU (`count`): whether only so many items count. The text is then another
-            (``//$ if counted``): ``n`` is fed, and bounded by the items of the window (``params["n"]``), which begins
-            at item `first`; ``{{ used.n }}`` is the number.
-        first : int
-            The first item of the window.
-        contended : collection of str
-            Names of outputs of which invocations may store the same item at the same time: one of the values stays.
+        sibling : bool
+            Do not dispatch it: other lengths need its pipeline, with the same names of parameters.
+        counted_from : int or None
+            The first item of the window, where only so many items count as the call has on the GPU, if it has a
+            `count`. The text is then another (``//$ if counted``): ``n`` is fed, and bounded by the items of the window
+            (``params["n"]``); ``{{ used.n }}`` is the number. None where all items count.
         """
         label = ": ".join((*self._part, label))
-        counted = counted and self.count is not None
-        if counted:
-            assert self.count is not None, "asked above"
-            fed = {**(fed or {}), "n": self.count}
-            params = {**params, "n": first + params["n"], "first": first, "capacity": params["n"]}
-        rows = units is not None
-        sources = {name: operand for name, operand in reads.items() if isinstance(operand, Source)}
-        sinks = {name: operand for name, operand in writes.items() if isinstance(operand, Sink)}
-        texts = _computing_texts(sources, sinks, rows=rows, counted=counted)
-        reached_of = {name: _leaves(name, operand) for name, operand in {**reads, **writes}.items()}
-        operands = {name: operand for leaves in reached_of.values() for name, operand in leaves.items()}
-        if units is not None:
-            units = {
-                leaf: 4 * operand.item_bytes if name in texts else units[name]
-                for name, leaves in reached_of.items()
-                if name in units
-                for leaf, operand in leaves.items()
-            }
-        small = {leaf for name in sources for leaf, operand in reached_of[name].items() if operand.item_bytes < 4}
-        written = {leaf for name in writes for leaf in reached_of[name]}
-        operands = apart(operands, written)
-        parts, chunks = bound_parts(self._primitive, operands, written, self._capabilities, units=units)
-        if sibling and (chunks or any(part.segments > 1 for part in parts.values())):
+        workgroups = _workgroups(extent, params, file)
+        counted = False
+        if counted_from is not None and self.count is not None:
+            counted, fed = True, {**(fed or {}), "n": self.count}
+            params = {**params, "n": counted_from + params["n"], "first": counted_from, "capacity": params["n"]}
+        reach = self._reach(label, memory, counted=counted, by_segment="by_segment" in file.context)
+        if sibling and reach.is_split:
             return  # lengths that want another shape want other bindings, too
-        bindings, declarations = self._bindings(parts, atomics or {})
-        self._check_bindings(label, len(declarations), parts, chunks)
-        values = {**params, **{f"{name}_offset": operand.offset for name, operand in operands.items()}}
-        for name, source in (*sources.items(), *sinks.items()):
-            values |= source.params(name, texts[name].fields)
-        reached = {
-            name: chunks[operand.chunks] if operand.chunks else parts[part_key(operand)]
-            for name, operand in operands.items()
-        }
-        named = [
-            accessors.Accessors(
-                name,
-                part.place,
-                item_bytes,
-                writable=name in written,
-                segments=part.items(item_bytes),
-                rows=rows or name in small,
-                contended=name in contended,
-            )
-            for (name, part), item_bytes in zip(reached.items(), (o.item_bytes for o in operands.values()), strict=True)
-        ]
-        places = [part.place for part in (*parts.values(), *chunks.values())]
-        values_of_text = {
-            **context,
-            "bindings": accessors.bindings(
-                tuple(declarations), tuple(places), tuple(named), by_segment="by_segment" in context
-            )
-            + (_ITEM_COUNT if {"n", "first", "capacity"} <= values.keys() else "")
-            + "".join(text.text for text in texts.values()),
-            "counted": counted,
-            "used": _USED_IF_COUNTED if counted else _USED,
-            "operand_names": list(reached_of),
-            "computed": [name for name, source in sources.items() if source.is_struct]
-            + [name for name, sink in sinks.items() if sink.words],
-            "fields": {
-                name: _fields([*(f"{leaf}_offset" for leaf in leaves), *(texts[name].fields if name in texts else ())])
-                for name, leaves in reached_of.items()
-            },
-            "segments": {each.name: len(each.segments) for each in named},
-        }
-        frozen = tuple((name, _freeze(value)) for name, value in values_of_text.items())
-        checks = strictest((shader_checks, *(source.program.shader_checks for source in sources.values())))
-        key, text, fields = _shader(shader, checks, features, frozen)
-        words = parameter_words(shader, fields, values)
+        values = {**params, **reach.params}
+        header = _Header(
+            tuple(values),
+            reach.bindings_text + (_ITEM_COUNT if {"n", "first", "capacity"} <= values.keys() else ""),
+            0 if isinstance(extent, int) else extent,
+            sized="WORKGROUP_SIZE" in file.constants,
+        )
+        used = _USED_IF_COUNTED if counted else _USED
+        context = {**file.context, **reach.context, "counted": counted, "used": used}
+        frozen = tuple((name, _freeze(value)) for name, value in context.items())
+        key, text = _shader(file.name, header, strictest((file.shader_checks, *reach.checks)), file.features, frozen)
         # The same text may come twice, from two that ask for other checks.
         self._shaders[key] = max(
             text, self._shaders.get(key, text), key=lambda one: SHADER_CHECKS.index(one.shader_checks)
         )
+        bindings, constants = reach.bindings, dict(file.constants)
         if sibling:
-            self._siblings.append(Kernel(label, key, tuple(bindings), (0, 0, 0), dict(constants)))
+            self._siblings.append(Kernel(label, key, tuple(bindings), (0, 0, 0), constants))
             return
         params_name = f"params_{len(self._steps)}"
+        words = pack_words(values)
         self._buffers[params_name] = BufferSpec(params_name, "params", 4 * len(words), words)
         bindings[0] = Binding(0, params_name, "uniform")
         for name, operand in (fed or {}).items():
-            self._feeds.append(_feed(shader, operand, params_name, fields, name))
-        self._steps.append(Kernel(label, key, tuple(bindings), self._grid(workgroups, label), dict(constants)))
+            self._feeds.append(_feed(file.name, operand, params_name, header.fields, name))
+        self._steps.append(Kernel(label, key, tuple(bindings), self._grid(workgroups, label), constants))
+
+    def _reach(self, label: str, memory: Memory, *, counted: bool, by_segment: bool) -> _Reach:
+        """Return how a kernel reaches its memory."""
+        rows = memory.units is not None
+        sources = {name: operand for name, operand in memory.reads.items() if isinstance(operand, Source)}
+        sinks = {name: operand for name, operand in memory.writes.items() if isinstance(operand, Sink)}
+        texts = _computing_texts(sources, sinks, rows=rows, counted=counted)
+        leaves = {name: _leaves(name, operand) for name, operand in {**memory.reads, **memory.writes}.items()}
+        written = {leaf for name in memory.writes for leaf in leaves[name]}
+        operands = apart({leaf: operand for each in leaves.values() for leaf, operand in each.items()}, written)
+        units = _units_of_leaves(memory.units, leaves, texts)
+        parts, chunks = bound_parts(self._primitive, operands, written, self._capabilities, units=units)
+        bindings, declarations = self._bindings(parts, memory.atomics)
+        self._check_bindings(label, len(declarations), parts, chunks)
+        params = {f"{name}_offset": operand.offset for name, operand in operands.items()}
+        for name, source in (*sources.items(), *sinks.items()):
+            params |= source.params(name, texts[name].fields)
+        small = {leaf for name in sources for leaf, operand in leaves[name].items() if operand.item_bytes < 4}
+        reached = {
+            name: chunks[operand.chunks] if operand.chunks else parts[part_key(operand)]
+            for name, operand in operands.items()
+        }
+        named = tuple(
+            accessors.Accessors(
+                name,
+                reached[name].place,
+                operand.item_bytes,
+                writable=name in written,
+                segments=reached[name].items(operand.item_bytes),
+                rows=rows or name in small,
+                contended=name in memory.contended,
+            )
+            for name, operand in operands.items()
+        )
+        places = tuple(part.place for part in (*parts.values(), *chunks.values()))
+        return _Reach(
+            bindings,
+            accessors.bindings(tuple(declarations), places, named, by_segment=by_segment)
+            + "".join(text.text for text in texts.values()),
+            params,
+            {
+                "operand_names": list(leaves),
+                "computed": [name for name, source in sources.items() if source.is_struct]
+                + [name for name, sink in sinks.items() if sink.words],
+                "segments": {each.name: len(each.segments) for each in named},
+            },
+            tuple(source.program.shader_checks for source in sources.values()),
+            is_split=bool(chunks) or any(part.segments > 1 for part in parts.values()),
+        )
 
     def _bindings(
         self, parts: Mapping[PartKey, BoundPart], atomics: Mapping[str, tuple[Operand, str]]
@@ -426,28 +443,25 @@ def _leaves(name: str, operand: Operand) -> dict[str, Operand]:
     return {name: operand}
 
 
-def _fields(names: Sequence[str]) -> str:
-    """Return the lines of `Params` that belong to an operand, but for the first one's indentation."""
-    return "\n  ".join(f"{name}: u32," for name in names)
+def _units_of_leaves(
+    units: Mapping[str, int] | None, leaves: Mapping[str, Mapping[str, Operand]], texts: Mapping[str, SourceText]
+) -> dict[str, int] | None:
+    """Return the units of a kernel's operands for the memory that these reach: of what is computed, four items."""
+    if units is None:
+        return None
+    return {
+        leaf: 4 * operand.item_bytes if name in texts else units[name]
+        for name, each in leaves.items()
+        if name in units
+        for leaf, operand in each.items()
+    }
 
 
-def parameter_words(shader: str, fields: Sequence[str], values: Mapping[str, int]) -> tuple[int, ...]:
-    """Return the words of the uniform buffer, in the order of the fields that the file declares.
-
-    Raises
-    ------
-    ShaderError
-        If the file declares a field that has no value, or lacks one that has.
-    LimitError
-        If a value does not fit 32 bits.
-    """
-    if set(fields) != set(values):
-        missing, unknown = sorted(set(fields) - set(values)), sorted(set(values) - set(fields))
-        raise ShaderError(
-            f"shader {shader!r} and its plan disagree on Params: the plan gives no {', '.join(missing) or '–'}, "
-            f"and the file declares no {', '.join(unknown) or '–'}; change struct Params, or the plan's params="
-        )
-    return pack_words({name: values[name] for name in fields})
+def _workgroups(extent: Extent, params: Mapping[str, int], file: KernelFile) -> int:
+    """Return how many workgroups a kernel has work for."""
+    if isinstance(extent, Invocations):
+        return -(-params[extent.field] // file.constants["WORKGROUP_SIZE"])
+    return params[extent] if isinstance(extent, str) else 1 if extent is None else extent
 
 
 def _ending_with_the_count(name: str, text: str) -> str:

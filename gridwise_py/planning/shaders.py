@@ -1,6 +1,7 @@
 """Find, compose and specialise WGSL.
 
-A shader file is readable WGSL with Jinja2 directives on lines that start with ``//$``. Types come in through an
+A shader file is readable WGSL with Jinja2 directives on lines that start with ``//$``. A line that ends with a loop,
+as in ``sum += items[{{ k }}];  //$ for k in range(4)``, stands there once for each turn. Types come in through an
 ``alias``, numbers that need no new text through ``override``. What a target compiler wants at the head of a
 text (``enable subgroups;``, say, which Tint demands and naga refuses) is in `prologue`, never in a file. The texts of
 users may have it.
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -46,7 +47,7 @@ def load_templates() -> None:
 def _environment() -> jinja2.Environment:
     import jinja2  # a third of this package's import time, and not needed until a plan is made
 
-    from .template_cache import TemplateCache
+    from .template_cache import RepeatedLines, TemplateCache
 
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(shader_directory()),
@@ -63,9 +64,15 @@ def _environment() -> jinja2.Environment:
         autoescape=False,  # WGSL, not HTML
         auto_reload=False,  # files do not change while a process runs, and each include would ask for the file's time
         bytecode_cache=TemplateCache(),
+        extensions=[RepeatedLines],
     )
-    cast(dict[str, Any], environment.globals)["constants"] = KERNEL_CONSTANTS
+    cast(dict[str, Any], environment.globals).update(constants=KERNEL_CONSTANTS, components=_components)
     return environment
+
+
+def _components(name: str, count: int) -> list[str]:
+    """Return the items of an array of vec4, in their order: the unrolled loops of templates run over them."""
+    return [f"{name}[{k}].{component}" for k in range(count) for component in "xyzw"]
 
 
 def compose(name: str, **context: Any) -> str:
@@ -97,25 +104,26 @@ def compose(name: str, **context: Any) -> str:
     return re.sub(r"\n{3,}", "\n\n", text)
 
 
-_PARAMS = re.compile(r"\bstruct\s+Params\s*\{(.*?)\}", re.DOTALL)
+_HEAD = re.compile(r"(?://[^\n]*\n)*")
 
 
-def parameter_fields(name: str, text: str) -> tuple[str, ...]:
-    """Return the names of the fields of `Params`, in the order in which a composed text declares them.
+def compose_kernel(name: str, header: Callable[[bool], str], context: Mapping[str, Any]) -> str:
+    """Compose a kernel: the comment of its shader file, what `header` returns, and the algorithm.
 
-    Raises
-    ------
-    ShaderError
-        If the text declares no `Params`, or a field that is not a u32.
+    Parameters
+    ----------
+    name : str
+    header : callable
+        Gets whether the file asks for ``Lanes``, by ``//$ set asks.lanes = true``.
+    context : mapping
+        Values for the template.
     """
-    declared = _PARAMS.search(re.sub(r"//[^\n]*", "", text))
-    if declared is None:
-        raise ShaderError(f"shader {name!r} declares no struct Params, which its plan fills")
-    fields = [field.partition(":") for field in declared[1].split(",") if field.strip()]
-    others = [field.strip() for field, _, kind in fields if kind.strip() != "u32"]
-    if others:
-        raise ShaderError(f"shader {name!r}: fields of Params must be u32, but {', '.join(others)} are not")
-    return tuple(field.strip() for field, _, _ in fields)
+    from jinja2.utils import Namespace
+
+    asks = Namespace(lanes=False)
+    text = compose(name, asks=asks, **context)
+    head = cast(re.Match[str], _HEAD.match(text)).end()
+    return f"{text[:head]}\n{header(asks.lanes)}{text[head:]}"
 
 
 def sha256(text: str) -> str:

@@ -1,4 +1,6 @@
-"""Templates as Python has compiled them, kept on disk: half of what a first plan costs. Loaded with the first template.
+"""What the templates of shaders have beside Jinja's own; loaded with the first template.
+
+Their lines may be repeated. As Python has compiled them, they are kept on disk: half of what a first plan costs.
 
 Whoever can write such a file decides what this process does. So the folder must belong to the user, and nobody else may
 write in it; where that is not so, nothing is kept.
@@ -8,17 +10,28 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import stat
 from pathlib import Path
 
 import jinja2
 from jinja2.bccache import Bucket
+from jinja2.ext import Extension
 
 from .._version import __version__
 from ..storage.cache import cache_folder
 from ..storage.files import write_whole
 
 _DIGEST_BYTES = 32
+_REPEATED = re.compile(r"^(.*\S) +//\$ (for .*)$", re.MULTILINE)
+
+
+class RepeatedLines(Extension):
+    """Lines that end with ``//$ for …``, which stand there once for each turn; the numbers of lines stay."""
+
+    def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
+        """Return the source with Jinja's own loops."""
+        return _REPEATED.sub(r'<%%% \2 %%%>\1{{ "\n" }}<%%% endfor %%%>', source)
 
 
 class TemplateCache(jinja2.BytecodeCache):

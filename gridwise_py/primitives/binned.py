@@ -12,6 +12,7 @@ import wgpu
 
 from ..errors import ArgumentError, DatatypeError, LengthError, LimitError
 from ..planning.builder import Part, PlanBuilder
+from ..planning.kernel_request import Invocations, KernelFile, Memory
 from ..planning.layout import Layout, Operand
 from ..planning.plan import Fill, Plan, Work
 from ..planning.signature import Argument, SameAs
@@ -455,22 +456,23 @@ class BinnedPrimitive(Primitive):
         if not any(words):
             builder.step(Fill(output.buffer, output.first_byte, 4 * len(words) * self.bins))
             return
-        self._add_scatter(
-            builder, "fill", {}, output, self.bins, {"word_0": words[0], "word_1": words[-1]}, fills=True,
-            words=len(words),
+        self._add_per_entry(
+            builder, "fill", "histogram_fill.wgsl", {}, output,
+            {"n": self.bins, "word_0": words[0], "word_1": words[-1]}, words=len(words),
         )  # fmt: skip
 
-    def _add_scatter(
-        self, builder: PlanBuilder, label: str, reads: Mapping[str, Operand], output: Operand, entries: int,
+    def _add_per_entry(
+        self, builder: PlanBuilder, label: str, shader: str, reads: Mapping[str, Operand], output: Operand,
         params: Mapping[str, int], **context: Any,
     ) -> None:  # fmt: skip
         size = min(256, self.capabilities.limits["max-compute-invocations-per-workgroup"])
-        blocks = -(-entries // size)
         builder.kernel(
-            label, "histogram_scatter.wgsl", reads=reads, writes={"output": output.by_words()},
-            params={"n": entries, "blocks": blocks, **params}, workgroups=blocks, constants={"WORKGROUP_SIZE": size},
-            context=context,
-        )  # fmt: skip
+            label,
+            KernelFile(shader, context=context, constants={"WORKGROUP_SIZE": size}),
+            Memory(reads=reads, writes={"output": output.by_words()}),
+            params=params,
+            extent=Invocations("n"),
+        )
 
     # ---- by sorting
 
@@ -499,7 +501,9 @@ class BinnedPrimitive(Primitive):
             builder.include("sort", self._sort, sorted_by, counted=False)
             builder.include("runs", self._runs, runs, counted=False)
             reads = {"keys": keys.by_words(), "results": results.by_words(), "count": count.by_words()}
-            self._add_scatter(builder, "scatter", reads, output, room, {"bins": self.bins}, fills=False)
+            self._add_per_entry(
+                builder, "scatter", "histogram_scatter.wgsl", reads, output, {"n": room, "bins": self.bins}
+            )
         read_bytes = sum(layout[name].nbytes for name in names)
         counted = builder.counted_work(n, read_bytes // max(n, 1), 0)
         work = Work(n, read_bytes, max(word, self.result_datatype.itemsize_bytes) * self.bins, n, counted)
@@ -517,22 +521,31 @@ class BinnedPrimitive(Primitive):
                 fields["first_channel"] = window.first % self.channels
             told = [axis.argument for axis in self.axes] + ([] if copied is None else [str(self._values)])
             builder.kernel(
-                window.label("bins"), "histogram_bins.wgsl",
-                reads={**{name: window.operands[name].by_words() for name in told}, **self._all_edges(builder, layout)},
-                writes={
-                    name: part_of(operand, window.first, window.length, self.capabilities).by_words()
-                    for name, operand in written.items()
-                },
+                window.label("bins"),
+                KernelFile(
+                    "histogram_bins.wgsl",
+                    context={
+                        **self._bins_context(),
+                        "vecs": shape.vecs,
+                        "bin_fields": list(fields),
+                        "copies_values": "" if copied is None else self._values,
+                    },
+                    constants={"WORKGROUP_SIZE": shape.workgroup_size},
+                ),
+                Memory(
+                    reads={
+                        **{name: window.operands[name].by_words() for name in told},
+                        **self._all_edges(builder, layout),
+                    },
+                    writes={
+                        name: part_of(operand, window.first, window.length, self.capabilities).by_words()
+                        for name, operand in written.items()
+                    },
+                ),
                 params={"n": window.length, "blocks": blocks, **fields},
-                workgroups=blocks,
-                constants={"WORKGROUP_SIZE": shape.workgroup_size},
-                context={
-                    **self._bins_context(), "vecs": shape.vecs, "bin_fields": list(fields),
-                    "copies_values": "" if copied is None else self._values,
-                },
-                counted=True,
-                first=window.first,
-            )  # fmt: skip
+                extent="blocks",
+                counted_from=window.first,
+            )
 
     # ---- by tables
 
@@ -567,31 +580,42 @@ class BinnedPrimitive(Primitive):
         if self.channels > 1:
             fields["first_channel"] = window.first % self.channels
         builder.kernel(
-            window.label(self._label), "histogram.wgsl",
-            reads={**{name: window.operands[name] for name in self._operands}, **self._all_edges(builder, layout)},
-            writes={"tables": tables},
+            window.label(self._label),
+            KernelFile(
+                "histogram.wgsl",
+                context={
+                    **self._operator_context(),
+                    **self._bins_context(),
+                    "vecs": shape.vecs,
+                    "memory_words": counters.words,
+                    "merge": self.tuning.merge or "tile",
+                    "atomic": _ATOMICS.get(self._op, "") if self._accumulator.wgsl != "f32" else "",
+                    "values": self._values or "",
+                    "bin_fields": list(fields),
+                },
+                constants={"WORKGROUP_SIZE": shape.workgroup_size},
+                shader_checks=self._op.checks_for(self.result_datatype),
+            ),
+            Memory(
+                reads={**{name: window.operands[name] for name in self._operands}, **self._all_edges(builder, layout)},
+                writes={"tables": tables},
+            ),
             params={
-                "n": window.length, "blocks": blocks, "bins": self.bins, "ranges": counters.ranges,
-                "range_bins": counters.range_bins, "copies": counters.copies, "stride": counters.stride,
-                **self._accumulator.params, **fields,
+                "n": window.length,
+                "blocks": blocks,
+                "bins": self.bins,
+                "ranges": counters.ranges,
+                "range_bins": counters.range_bins,
+                "copies": counters.copies,
+                "stride": counters.stride,
+                "workgroups": blocks * counters.ranges,
+                **self._accumulator.params,
+                **fields,
             },
-            workgroups=blocks * counters.ranges,
-            constants={"WORKGROUP_SIZE": shape.workgroup_size},
-            context={
-                **self._operator_context(),
-                **self._bins_context(),
-                "vecs": shape.vecs,
-                "memory_words": counters.words,
-                "merge": self.tuning.merge or "tile",
-                "atomic": _ATOMICS.get(self._op, "") if self._accumulator.wgsl != "f32" else "",
-                "values": self._values or "",
-                "bin_fields": list(fields),
-            },
-            shader_checks=self._op.checks_for(self.result_datatype),
+            extent="workgroups",
             sibling=sibling,
-            counted=True,
-            first=window.first,
-        )  # fmt: skip
+            counted_from=window.first,
+        )
 
     def _bins_context(self) -> dict[str, Any]:
         """Return what lib/bins.wgsl needs to know."""
@@ -645,15 +669,17 @@ class BinnedPrimitive(Primitive):
         blocks = -(-self.bins // _COLUMNS)
         most = self.capabilities.limits["max-compute-invocations-per-workgroup"]
         builder.kernel(
-            "combine", "histogram_totals.wgsl",
-            reads={"tables": tables.by_words()},
-            writes={"output": output.by_words()},
+            "combine",
+            KernelFile(
+                "histogram_totals.wgsl",
+                context={**self._operator_context(), "columns": _COLUMNS},
+                constants={"WORKGROUP_SIZE": min(256, 1 << most.bit_length() - 1)},
+                shader_checks=self._op.checks_for(self.result_datatype),
+            ),
+            Memory(reads={"tables": tables.by_words()}, writes={"output": output.by_words()}),
             params={"bins": self.bins, "tables": count, "blocks": blocks, **self._accumulator.params},
-            workgroups=blocks,
-            constants={"WORKGROUP_SIZE": min(256, 1 << most.bit_length() - 1)},
-            context={**self._operator_context(), "columns": _COLUMNS},
-            shader_checks=self._op.checks_for(self.result_datatype),
-        )  # fmt: skip
+            extent="blocks",
+        )
 
 
 def edges_argument(argument: str) -> str:

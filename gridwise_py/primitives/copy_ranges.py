@@ -10,6 +10,7 @@ import wgpu
 from ..call_errors import explained
 from ..errors import ArgumentError
 from ..planning.builder import PlanBuilder
+from ..planning.kernel_request import KernelFile, Memory
 from ..planning.layout import Layout
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, SameAs
@@ -122,19 +123,32 @@ class CopyRanges(CopyRangesCalls, Primitive):
                 blocks = min(-(-output.length // (each.workgroup_size * _ITEMS)), most)
                 lanes = each.workgroup_size // 2
                 builder.kernel(
-                    "copy", "copy_ranges.wgsl",
-                    reads={"source": source.by_words(), **offsets, "ends": ends},
-                    writes={"output": output.by_words()},
+                    "copy",
+                    KernelFile(
+                        "copy_ranges.wgsl",
+                        context={
+                            "items": _ITEMS,
+                            "item_bytes": self.datatype.itemsize_bytes,
+                            "parts": 1,
+                            "search_lanes": lanes,
+                        },
+                        constants={"WORKGROUP_SIZE": each.workgroup_size},
+                    ),
+                    Memory(
+                        reads={"source": source.by_words(), **offsets, "ends": ends},
+                        writes={"output": output.by_words()},
+                        contended=("output",),
+                    ),
                     params={
-                        "ranges": ranges, "blocks": blocks, "source_length": source.length,
-                        "output_length": output.length, "search_steps": search_steps(ranges, lanes),
+                        "ranges": ranges,
+                        "blocks": blocks,
+                        "source_length": source.length,
+                        "output_length": output.length,
+                        "search_steps": search_steps(ranges, lanes),
                     },
-                    workgroups=blocks, constants={"WORKGROUP_SIZE": each.workgroup_size},
-                    context={
-                        "items": _ITEMS, "item_bytes": self.datatype.itemsize_bytes, "parts": 1, "search_lanes": lanes,
-                    },
-                    contended=("output",), sibling=each != shape,
-                )  # fmt: skip
+                    extent="blocks",
+                    sibling=each != shape,
+                )
         item_bytes = self.datatype.itemsize_bytes
         work = Work(source.length, moved * item_bytes + 12 * ranges, moved * item_bytes)
         return builder.build(work, {"ranges": ranges, "workgroup_size": shape.workgroup_size})

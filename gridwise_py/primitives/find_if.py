@@ -10,6 +10,7 @@ import wgpu
 
 from ..call_errors import explained
 from ..planning.builder import PlanBuilder
+from ..planning.kernel_request import KernelFile, Memory
 from ..planning.layout import Layout
 from ..planning.plan import Copy, Plan, Work
 from ..planning.signature import Argument
@@ -107,17 +108,23 @@ class FindIf(FindIfCalls, Primitive):
                 for each in (shape, *(self._shapes.others(n) if window.index == 0 else ())):
                     tiles = -(-window.length // each.tile_items)
                     builder.kernel(
-                        window.label("find"), "find.wgsl",
-                        reads=window.operands, writes={}, atomics={"found": (found, "array<atomic<u32>>")},
+                        window.label("find"),
+                        KernelFile(
+                            "find.wgsl",
+                            context={"item_bytes": item_bytes, "kind": kind, "vecs": each.vecs},
+                            constants={"WORKGROUP_SIZE": each.workgroup_size},
+                        ),
+                        Memory(reads=window.operands, atomics={"found": (found, "array<atomic<u32>>")}),
                         params={
-                            "n": window.length, "tiles": tiles, "window_first": window.first,
+                            "n": window.length,
+                            "tiles": tiles,
+                            "window_first": window.first,
                             **({"length": n} if builder.count is not None else {}),
                         },
-                        workgroups=tiles,
-                        constants={"WORKGROUP_SIZE": each.workgroup_size},
-                        context={"item_bytes": item_bytes, "kind": kind, "vecs": each.vecs},
-                        counted=True, first=window.first, sibling=each != shape,
-                    )  # fmt: skip
+                        extent="tiles",
+                        sibling=each != shape,
+                        counted_from=window.first,
+                    )
             builder.step(Copy(found.buffer, 0, output.buffer, output.first_byte, 4))
         else:
             builder.step(Copy(nothing, 0, output.buffer, output.first_byte, 4))

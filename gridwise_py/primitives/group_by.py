@@ -11,6 +11,7 @@ import wgpu
 
 from ..call_errors import explained
 from ..planning.builder import PlanBuilder
+from ..planning.kernel_request import KernelFile, Memory
 from ..planning.layout import Layout, Operand
 from ..planning.plan import CountedWork, Fill, Plan, Work
 from ..planning.signature import Argument, SameAs, UpTo
@@ -480,21 +481,28 @@ class GroupBy(Primitive):
         control = builder.scratch("control", 2)
         shape = group_table_shape(self.capabilities)
         builder.kernel(
-            "tables", "group_tables.wgsl",
-            reads={"keys": keys, **{f"word_{k}": word for k, word in enumerate(words)}},
-            writes={},
+            "tables",
+            KernelFile(
+                "group_tables.wgsl",
+                context={
+                    "vecs": shape.vecs,
+                    "table_bits": tables.table_bits,
+                    "key_bits": tables.key_bits,
+                    "words": [{"atomic": word.atomic, "mask": word.mask} for word in tables.words],
+                    "parameters": ", ".join(f"word_{k}: u32" for k in range(len(words))),
+                    "loads": ", ".join(f"load_word_{k}(i)" for k in range(len(words))),
+                    "parts": ", ".join(f"word_{k}_@" for k in range(len(words))),
+                },
+                constants={"WORKGROUP_SIZE": shape.workgroup_size},
+            ),
+            Memory(
+                reads={"keys": keys, **{f"word_{k}": word for k, word in enumerate(words)}},
+                atomics={name: (of, "array<atomic<u32>>") for name, of in (("tables", memory), ("control", control))},
+            ),
             params={"n": n, "blocks": shape.max_blocks, "key_mask": self.spec.key_mask or 0xFFFFFFFF},
-            workgroups=shape.max_blocks, constants={"WORKGROUP_SIZE": shape.workgroup_size},
-            context={
-                "vecs": shape.vecs, "table_bits": tables.table_bits, "key_bits": tables.key_bits,
-                "words": [{"atomic": word.atomic, "mask": word.mask} for word in tables.words],
-                "parameters": ", ".join(f"word_{k}: u32" for k in range(len(words))),
-                "loads": ", ".join(f"load_word_{k}(i)" for k in range(len(words))),
-                "parts": ", ".join(f"word_{k}_@" for k in range(len(words))),
-            },
-            atomics={name: (of, "array<atomic<u32>>") for name, of in (("tables", memory), ("control", control))},
-            counted=True,
-        )  # fmt: skip
+            extent="blocks",
+            counted_from=0,
+        )
         parts = {
             table_leaf(k, table): replace(memory, offset=(table * (1 + len(words)) + k) * size, length=size)
             for table in (0, 1)

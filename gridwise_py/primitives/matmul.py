@@ -12,6 +12,7 @@ import wgpu
 from ..call_errors import explained
 from ..errors import LimitError
 from ..planning.builder import PlanBuilder
+from ..planning.kernel_request import KernelFile, Memory
 from ..planning.layout import Layout
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, Product
@@ -167,16 +168,23 @@ class MatMul(TwoInputsCalls, Primitive):
         output = layout["output"] if units else layout["output"].by_words()
         builder.kernel(
             "matmul",
-            "matmul_subgroups.wgsl" if by_subgroups else "matmul.wgsl",
-            reads=reads,
-            writes={"output": output},
-            params={"m": self.m, "n": self.n, "k": self.k, "tiles_m": tiles_m, "tiles_n": tiles_n},
-            workgroups=tiles_m * tiles_n,
-            constants=constants,
-            context=context,
-            features=SubgroupShape.FEATURES if by_subgroups else (),
+            KernelFile(
+                "matmul_subgroups.wgsl" if by_subgroups else "matmul.wgsl",
+                context=context,
+                constants=constants,
+                features=SubgroupShape.FEATURES if by_subgroups else (),
+            ),
+            Memory(reads=reads, writes={"output": output}, units=units),
+            params={
+                "m": self.m,
+                "n": self.n,
+                "k": self.k,
+                "tiles_m": tiles_m,
+                "tiles_n": tiles_n,
+                "blocks": tiles_m * tiles_n,
+            },
+            extent="blocks",
             sibling=sibling,
-            units=units,
         )
 
     def _check_loops(self, shape: MatMulShape | SubgroupShape) -> None:

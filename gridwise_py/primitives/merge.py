@@ -12,6 +12,7 @@ import wgpu
 from ..call_errors import explained
 from ..errors import LimitError
 from ..planning.builder import PlanBuilder
+from ..planning.kernel_request import KernelFile, Memory
 from ..planning.layout import Layout, Operand
 from ..planning.plan import CountedWork, Fill, Plan, Work
 from ..planning.signature import Argument, UpTo
@@ -206,32 +207,43 @@ class Merge(MergeCalls, Primitive):
         tiles = -(-n // self._tile(shape))
         splits, blocks = builder.scratch("splits", tiles).by_words(), -(-tiles // PARTITION_TILES)
         builder.kernel(
-            "merge partition", "merge_partition.wgsl",
-            reads=inputs,
-            writes={"splits": splits, **({"count": layout["count"]} if self.counted else {})},
-            params={
-                **params, "tile_items": self._tile(shape), "tiles": tiles, "blocks": blocks, "step": self._step(n),
-            },
-            workgroups=blocks, constants={"WORKGROUP_SIZE": order.partition_size}, fed=fed,
-            context={**context, "key_output": "", "counted_output": self.counted}, shader_checks=order.shader_checks,
-        )  # fmt: skip
+            "merge partition",
+            KernelFile(
+                "merge_partition.wgsl",
+                context={**context, "key_output": "", "counted_output": self.counted},
+                constants={"WORKGROUP_SIZE": order.partition_size},
+                shader_checks=order.shader_checks,
+            ),
+            Memory(reads=inputs, writes={"splits": splits, **({"count": layout["count"]} if self.counted else {})}),
+            params={**params, "tile_items": self._tile(shape), "tiles": tiles, "blocks": blocks, "step": self._step(n)},
+            extent="blocks",
+            fed=fed,
+        )
         for each in (shape, *self._shapes.others(n)):
             tile = self._tile(each)
             tiles = -(-n // tile)
             builder.kernel(
-                "merge", "merge_network.wgsl" if self._by_network else "merge.wgsl",
-                reads={**inputs, **values, "splits": splits},
-                writes=writes,
+                "merge",
+                KernelFile(
+                    "merge_network.wgsl" if self._by_network else "merge.wgsl",
+                    context={
+                        **context,
+                        "key_output": "output",
+                        "values": bool(values),
+                        "workgroup_size": each.workgroup_size,
+                        "guess_step": step_in_tile(tile),
+                        **(network_rows(each) if self._by_network else {"items": self._items(each)}),
+                    },
+                    constants={"WORKGROUP_SIZE": each.workgroup_size},
+                    shader_checks=order.shader_checks,
+                    features=("subgroup",) if self._by_network else (),
+                ),
+                Memory(reads={**inputs, **values, "splits": splits}, writes=writes),
                 params={**params, "tiles": tiles},
-                workgroups=tiles, constants={"WORKGROUP_SIZE": each.workgroup_size},
-                fed={} if each != shape else fed, shader_checks=order.shader_checks, sibling=each != shape,
-                features=("subgroup",) if self._by_network else (),
-                context={
-                    **context, "key_output": "output", "values": bool(values),
-                    "workgroup_size": each.workgroup_size, "guess_step": step_in_tile(tile),
-                    **(network_rows(each) if self._by_network else {"items": self._items(each)}),
-                },
-            )  # fmt: skip
+                extent="tiles",
+                fed={} if each != shape else fed,
+                sibling=each != shape,
+            )
 
     @staticmethod
     def _bound(builder: PlanBuilder, name: str, operand: Operand) -> Operand:

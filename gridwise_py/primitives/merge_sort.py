@@ -11,6 +11,7 @@ import wgpu
 from ..call_errors import explained
 from ..errors import LimitError
 from ..planning.builder import PlanBuilder
+from ..planning.kernel_request import KernelFile, Memory
 from ..planning.layout import Layout, Operand
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, SameAs
@@ -196,13 +197,19 @@ class MergeSort(MergeSortCalls, Primitive):
     ) -> None:  # fmt: skip
         tiles = -(-n // self._tile(shape))
         builder.kernel(
-            "merge sort (tiles)", "merge_sort_tile.wgsl",
-            reads=_named("input", inputs), writes=_named("output", outputs),
-            params={"n": n, "tiles": tiles}, workgroups=tiles,
-            constants={"WORKGROUP_SIZE": shape.workgroup_size}, counted=True, sibling=sibling,
-            shader_checks=self._order.shader_checks,
-            context=self._template(shape, key_output="output", values="values" in inputs),
-        )  # fmt: skip
+            "merge sort (tiles)",
+            KernelFile(
+                "merge_sort_tile.wgsl",
+                context=self._template(shape, key_output="output", values="values" in inputs),
+                constants={"WORKGROUP_SIZE": shape.workgroup_size},
+                shader_checks=self._order.shader_checks,
+            ),
+            Memory(reads=_named("input", inputs), writes=_named("output", outputs)),
+            params={"n": n, "tiles": tiles},
+            extent="tiles",
+            sibling=sibling,
+            counted_from=0,
+        )
 
     def _add_merge(
         self, builder: PlanBuilder, n: int, shape: Shape, run: int, inputs: Mapping[str, Operand],
@@ -212,22 +219,37 @@ class MergeSort(MergeSortCalls, Primitive):
         tiles = -(-n // tile)
         splits = builder.scratch("splits", tiles).by_words()
         params = {"n": n, "run_items": run, "pair_items": min(2 * run, _MOST_WORD), "tiles": tiles}
-        more: dict[str, Any] = {"counted": True, "shader_checks": self._order.shader_checks, "sibling": sibling}
+        checks = self._order.shader_checks
         reads = _named("input", inputs)
         blocks = -(-tiles // PARTITION_TILES)
         builder.kernel(
-            "merge partition", "merge_partition.wgsl",
-            reads={"input": reads["input"]}, writes={"splits": splits},
+            "merge partition",
+            KernelFile(
+                "merge_partition.wgsl",
+                context=self._template(shape, key_output="", values=False),
+                constants={"WORKGROUP_SIZE": self._order.partition_size},
+                shader_checks=checks,
+            ),
+            Memory(reads={"input": reads["input"]}, writes={"splits": splits}),
             params={**params, "tile_items": tile, "blocks": blocks, "step": first_step(2 * run)},
-            workgroups=blocks, constants={"WORKGROUP_SIZE": self._order.partition_size},
-            context=self._template(shape, key_output="", values=False), **more,
-        )  # fmt: skip
+            extent="blocks",
+            sibling=sibling,
+            counted_from=0,
+        )
         builder.kernel(
-            "merge", "merge.wgsl",
-            reads={**reads, "splits": splits}, writes=_named("output", outputs), params=params,
-            workgroups=tiles, constants={"WORKGROUP_SIZE": shape.workgroup_size},
-            context=self._template(shape, key_output="output", values="values" in inputs), **more,
-        )  # fmt: skip
+            "merge",
+            KernelFile(
+                "merge.wgsl",
+                context=self._template(shape, key_output="output", values="values" in inputs),
+                constants={"WORKGROUP_SIZE": shape.workgroup_size},
+                shader_checks=checks,
+            ),
+            Memory(reads={**reads, "splits": splits}, writes=_named("output", outputs)),
+            params=params,
+            extent="tiles",
+            sibling=sibling,
+            counted_from=0,
+        )
 
     def _reference(self, **arrays: np.ndarray) -> np.ndarray | tuple[np.ndarray, ...]:
         """Return the result of a merge sort in numpy."""

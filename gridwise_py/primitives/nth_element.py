@@ -12,6 +12,7 @@ import wgpu
 from ..call_errors import explained
 from ..errors import LimitError
 from ..planning.builder import PlanBuilder
+from ..planning.kernel_request import KernelFile, Memory
 from ..planning.layout import Layout, Operand
 from ..planning.plan import Fill, Plan, Work
 from ..planning.signature import Argument
@@ -160,27 +161,43 @@ class NthElement(NthElementCalls, Primitive):
             for each in (shape, *(self._shapes.others(n) if n else ())):
                 blocks = max(min(-(-n // each.tile_items), each.max_blocks), 1)
                 builder.kernel(
-                    f"digit {step}", "nth_element.wgsl",
-                    reads={"input": items, **({} if step else {"places": places.by_words()})},
-                    writes={
-                        **({"candidates": candidates.by_words()} if step else {}),
-                        "values": values.by_words(),
-                    },
-                    atomics={"counts": (counts, "array<atomic<u32>>"), "memory": (memory, "array<u32>")},
+                    f"digit {step}",
+                    KernelFile(
+                        "nth_element.wgsl",
+                        context={
+                            **key_context(self.datatype),
+                            "listed": False,
+                            "first": not step,
+                            "bins": _BINS,
+                            "most_places": MOST_PLACES,
+                            "top_bits": digits[0][2],
+                            "vecs": each.vecs,
+                            "workgroup_size": each.workgroup_size,
+                            "vec4": items.item_bytes == 4,
+                        },
+                    ),
+                    Memory(
+                        reads={"input": items, **({} if step else {"places": places.by_words()})},
+                        writes={**({"candidates": candidates.by_words()} if step else {}), "values": values.by_words()},
+                        atomics={"counts": (counts, "array<atomic<u32>>"), "memory": (memory, "array<u32>")},
+                    ),
                     params={
-                        "n": n, "blocks": blocks, "places": self.count, "step": step, "digit_word": word,
-                        "digit_shift": shift, "digit_mask": (1 << bits) - 1, "known_low": known & 0xFFFFFFFF,
-                        "known_high": known >> 32, "room": n // _CANDIDATES, "is_last": int(step + 1 == len(digits)),
+                        "n": n,
+                        "blocks": blocks,
+                        "places": self.count,
+                        "step": step,
+                        "digit_word": word,
+                        "digit_shift": shift,
+                        "digit_mask": (1 << bits) - 1,
+                        "known_low": known & 0xFFFFFFFF,
+                        "known_high": known >> 32,
+                        "room": n // _CANDIDATES,
+                        "is_last": int(step + 1 == len(digits)),
                     },
-                    workgroups=blocks,
-                    constants={},
-                    context={
-                        **key_context(self.datatype), "listed": False, "first": not step, "bins": _BINS,
-                        "most_places": MOST_PLACES, "top_bits": digits[0][2], "vecs": each.vecs,
-                        "workgroup_size": each.workgroup_size, "vec4": items.item_bytes == 4,
-                    },
-                    counted=True, sibling=each != shape,
-                )  # fmt: skip
+                    extent="blocks",
+                    sibling=each != shape,
+                    counted_from=0,
+                )
             known |= ((1 << bits) - 1) << (32 * word + shift)
         return builder.build(work, parameters)
 

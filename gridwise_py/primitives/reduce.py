@@ -141,7 +141,7 @@ class Reduce(ReduceCalls, OperatorPrimitive):
     def _partial_context(self) -> dict[str, Any]:
         """Return how an invocation makes one accumulator of its items of a tile; empty where it combines them."""
         if self.op == Moments:
-            return {"partial": "moments", "branch_free": True}
+            return {"block_total": "by_partials", "partial": "moments", "branch_free": True}
         if not (isinstance(self.op, ArgOp) or self.op == ArgMinMax) or self._fusion is None:
             return {}
         # Their order must be that of the indices.
@@ -151,7 +151,10 @@ class Reduce(ReduceCalls, OperatorPrimitive):
         assert isinstance(self.result_datatype, Struct), "the operator takes nothing else"
         kind = self.result_datatype.fields[0][1].wgsl
         sides = [self.op == ArgMax] if isinstance(self.op, ArgOp) else [False, True]
-        return {"partial": "arg", "branch_free": True, "ranks": [rank_text(kind, largest) for largest in sides]}
+        return {
+            "block_total": "by_partials", "partial": "arg" if len(sides) == 1 else "arg_ends", "branch_free": True,
+            "ranks": [rank_text(kind, largest) for largest in sides],
+        }  # fmt: skip
 
     @property
     def _words_held(self) -> int:
@@ -239,7 +242,7 @@ class Reduce(ReduceCalls, OperatorPrimitive):
             )  # fmt: skip
         self._add(
             builder, "combine", "reduce_totals.wgsl", shape, input=totals, output=layout["output"],
-            params={"blocks": blocks_of(windows)}, workgroups=1, flags=RAW_INPUT,
+            params={"blocks": blocks_of(windows)}, extent=None, flags=RAW_INPUT,
         )  # fmt: skip
 
     def _plan_compensated(
@@ -248,7 +251,7 @@ class Reduce(ReduceCalls, OperatorPrimitive):
         pairs = self._add_block_pairs(builder, shape, windows)
         self._add(
             builder, "sum", "reduce_compensated_totals.wgsl", shape, input=pairs, output=layout["output"],
-            workgroups=1, **over_blocks(builder, blocks_of(windows), shape, self._items_in(layout["input"])),
+            extent=None, **over_blocks(builder, blocks_of(windows), shape, self._items_in(layout["input"])),
         )  # fmt: skip
 
     def _reference(self, input: np.ndarray) -> np.ndarray:

@@ -13,6 +13,7 @@ import wgpu
 from ..call_errors import explained
 from ..errors import ArgumentError, AxisError, DatatypeError, LimitError
 from ..planning.builder import PlanBuilder
+from ..planning.kernel_request import Extent, KernelFile, Memory
 from ..planning.layout import Layout, Operand
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, Product
@@ -320,20 +321,24 @@ class ReduceAxis(InputOutputCalls, OperatorPrimitive):
         native = ("subgroup",) if self.mode.kind == "native" and of_kernel.uses_subgroups else ()
         builder.kernel(
             label,
-            of_kernel.shader,
-            reads={"input": input},
-            writes={"output": output if width == 4 else output.by_words()},
+            KernelFile(
+                of_kernel.shader,
+                context={**context, "vecs": shape.vecs, **of_kernel.context},
+                constants={"WORKGROUP_SIZE": shape.workgroup_size, **of_kernel.constants},
+                shader_checks=self.op.checks_for(self.result_datatype),
+                features=tuple(dict.fromkeys(native + self._features)),
+            ),
+            Memory(
+                reads={"input": input},
+                writes={"output": output if width == 4 else output.by_words()},
+                units={"input": of_kernel.read_items * read, "output": width * written},
+            ),
             params={
                 **of_kernel.params,
                 **self._accumulator.params,
                 **({} if self._fixed_order is None else {"zero": 0}),  # of lib/seal.wgsl
             },
-            workgroups=of_kernel.workgroups,
-            constants={"WORKGROUP_SIZE": shape.workgroup_size, **of_kernel.constants},
-            context={**context, "vecs": shape.vecs, **of_kernel.context},
-            shader_checks=self.op.checks_for(self.result_datatype),
-            features=tuple(dict.fromkeys(native + self._features)),
-            units={"input": of_kernel.read_items * read, "output": width * written},
+            extent=of_kernel.extent,
         )
 
     def _kernel_of(self, shape: AxisShape) -> Any:
@@ -396,7 +401,7 @@ class _KernelOf:
 
     shader: str
     params: dict[str, int]
-    workgroups: int
+    extent: Extent
     constants: dict[str, int]
     context: dict[str, Any]
     read_items: int = 4
@@ -413,7 +418,7 @@ def _columns_kernel(here: _Matrices, shape: ColumnsShape, items: int) -> _Kernel
             "rows": here.rows, "columns": here.columns, "strips": strips, "blocks": shape.parts,
             "rows_per_block": shape.rows_per_block, "workgroups": workgroups,
         },
-        workgroups,
+        "workgroups",
         {"STRIP": shape.strip},
         {"width": shape.width},
         read_items=shape.width,
@@ -430,7 +435,7 @@ def _narrow_kernel(here: _Matrices, shape: NarrowShape, items: int) -> _KernelOf
             "n": items, "matrix_items": matrix_items, "columns": here.columns, "lanes": shape.lanes,
             "tiles_per_block": shape.tiles_per_block, "blocks": shape.parts, "workgroups": workgroups,
         },
-        workgroups,
+        "workgroups",
         {"ITEMS": 4 * shape.workgroup_size},
         {},
     )  # fmt: skip

@@ -12,6 +12,7 @@ import wgpu
 from ..call_errors import explained
 from ..errors import ArgumentError, LengthError, LimitError
 from ..planning.builder import PlanBuilder
+from ..planning.kernel_request import KernelFile, Memory
 from ..planning.layout import Layout, Operand
 from ..planning.plan import CountedWork, Fill, Plan, Work
 from ..planning.signature import Argument, SameAs, UpTo
@@ -177,19 +178,31 @@ class Repeat(RepeatCalls, Primitive):
             reads["values"] = layout["values"]
         tiles = -(-self.size // shape.tile_items)
         builder.kernel(
-            "expand", "expand.wgsl", reads=reads,
-            writes={"output": self._output(layout["output"]), "count": layout["count"]},
+            "expand",
+            KernelFile(
+                "expand.wgsl",
+                context={
+                    "vecs": shape.vecs,
+                    "by": self.by,
+                    "values": self._has_values,
+                    "parts": 1,
+                    "search_lanes": shape.workgroup_size // 2,
+                    "item_bytes": self.datatype.itemsize_bytes,
+                },
+                constants={"WORKGROUP_SIZE": shape.workgroup_size},
+            ),
+            Memory(reads=reads, writes={"output": self._output(layout["output"]), "count": layout["count"]}),
             params={
-                "n": segments, "first": 0, "capacity": segments, "tiles": tiles, "size": self.size,
+                "n": segments,
+                "first": 0,
+                "capacity": segments,
+                "tiles": tiles,
+                "size": self.size,
                 "search_steps": search_steps(segments, shape.workgroup_size // 2),
             },
-            workgroups=tiles, constants={"WORKGROUP_SIZE": shape.workgroup_size},
-            context={
-                "vecs": shape.vecs, "by": self.by, "values": self._has_values, "parts": 1,
-                "search_lanes": shape.workgroup_size // 2, "item_bytes": self.datatype.itemsize_bytes,
-            },
-            counted=True,
-        )  # fmt: skip
+            extent="tiles",
+            counted_from=0,
+        )
         return {**parameters, "workgroup_size": shape.workgroup_size, "vecs": shape.vecs}
 
     def _shape(self) -> Shape:

@@ -13,6 +13,7 @@ from ..call_errors import explained
 from ..errors import ArgumentError, OverlapError
 from ..planning.builder import PlanBuilder
 from ..planning.kernel_constants import HAS_CARRY, RAW_INPUT, RAW_OUTPUT
+from ..planning.kernel_request import KernelFile, Memory
 from ..planning.layout import COUNT, Layout, Operand
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, SameAs
@@ -246,15 +247,27 @@ class Scan(ScanCalls, LookBackPrimitive):
             sink=memory_context(None),
         )  # fmt: skip
         builder.kernel(
-            "read the initial value", "scan_initial.wgsl", reads={"input": given}, writes={"output": output},
+            "read the initial value",
+            KernelFile(
+                "scan_initial.wgsl",
+                context={**context, "vecs": 1},
+                constants={"WORKGROUP_SIZE": 1},
+                shader_checks=self.op.checks_for(datatype),
+                features=self._features,
+            ),
+            Memory(
+                reads={"input": given},
+                writes={"output": output},
+                units=None if datatype.is_several else {"input": 4 * datatype.itemsize_bytes, "output": 16 * words},
+            ),
             params={
-                "n": 1, "flags": RAW_OUTPUT, **self._accumulator.params,
+                "n": 1,
+                "flags": RAW_OUTPUT,
+                **self._accumulator.params,
                 **({} if self._fixed_order is None else {"zero": 0}),
             },
-            workgroups=1, constants={}, context={**context, "vecs": 1},
-            shader_checks=self.op.checks_for(datatype), features=self._features,
-            units=None if datatype.is_several else {"input": 4 * datatype.itemsize_bytes, "output": 16 * words},
-        )  # fmt: skip
+            extent=None,
+        )
         return output
 
     def _plan_blocks(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
@@ -303,7 +316,7 @@ class Scan(ScanCalls, LookBackPrimitive):
         self._add_initial(builder, layout, replace(pairs, offset=2 * blocks, length=1).by_words())
         self._add(
             builder, "scan pairs", "scan_compensated_totals.wgsl", shape, input=pairs, output=carries,
-            workgroups=1, has_initial=self.takes_initial, **over_blocks(builder, blocks, shape, n),
+            extent=None, has_initial=self.takes_initial, **over_blocks(builder, blocks, shape, n),
         )  # fmt: skip
         for part in windows:
             self._add_blocks(
@@ -344,7 +357,7 @@ class Scan(ScanCalls, LookBackPrimitive):
             for each in (shape, *(() if len(windows) > 1 else self._shapes.others(n))):
                 self._add(
                     builder, window.label("scan"), "scan_lookback.wgsl", each, **window.operands,
-                    params={"tiles": count}, workgroups=count,
+                    params={"tiles": count}, extent="tiles",
                     flags=HAS_CARRY if window.index or self.takes_initial else 0,
                     carry_out=carried, carried=carried, exclusive=self.kind == "exclusive", look=look,
                     tickets=tickets, counted=True, sibling=each != shape, **state,

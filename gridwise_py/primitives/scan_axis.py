@@ -13,6 +13,7 @@ import wgpu
 from ..call_errors import explained
 from ..errors import ArgumentError, LimitError
 from ..planning.builder import PlanBuilder
+from ..planning.kernel_request import Invocations, KernelFile, Memory
 from ..planning.layout import Layout, Operand
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, Product
@@ -265,14 +266,13 @@ class ScanAxis(InputOutputCalls, OperatorPrimitive):
         read, written, context = self._item_context(raw_input=raw_input, raw_output=raw_output)
         rows, initial = shape.kind == "rows", self.include_initial and not raw_output
         if rows:
-            units = workgroups = self.outer * shape.parts
+            units = self.outer * shape.parts
             params = {"row_items": length, "parts": shape.parts, "part_quads": shape.part_length, "units": units}
             # Where rows are whole quads, so is what an invocation writes.
             by_quads = not (totals or initial or length % 4)
         else:
             strips = self.inner // shape.width
             units = strips * shape.parts * self.outer
-            workgroups = -(-units // shape.workgroup_size)
             params = {
                 "rows": length, "columns": self.inner, "strips": strips, "blocks": shape.parts,
                 "rows_per_block": shape.part_length, "units": units,
@@ -281,24 +281,33 @@ class ScanAxis(InputOutputCalls, OperatorPrimitive):
         native = ("subgroup",) if self.mode.kind == "native" and rows else ()
         builder.kernel(
             label,
-            "scan_rows.wgsl" if rows else "scan_columns.wgsl",
-            reads={"input": input} | ({} if carries is None else {"carries": carries}),
-            writes={"output": output if by_quads else output.by_words()},
+            KernelFile(
+                "scan_rows.wgsl" if rows else "scan_columns.wgsl",
+                context={
+                    **context,
+                    "vecs": shape.vecs,
+                    "width": shape.width,
+                    "totals": totals,
+                    "initial": initial,
+                    "carried": carries is not None,
+                    "exclusive": raw_input or self.kind == "exclusive",
+                },
+                constants={"WORKGROUP_SIZE": shape.workgroup_size},
+                shader_checks=self.op.checks_for(self.result_datatype),
+                features=tuple(dict.fromkeys(native + self._features)),
+            ),
+            Memory(
+                reads={"input": input} | ({} if carries is None else {"carries": carries}),
+                writes={"output": output if by_quads else output.by_words()},
+                units={"input": (4 if rows else shape.width) * read, "output": (4 if by_quads else 1) * written},
+            ),
             params={
                 **params,
                 **self._accumulator.params,
                 **({} if self._fixed_order is None else {"zero": 0}),  # of lib/seal.wgsl
             },
-            workgroups=workgroups,
-            constants={"WORKGROUP_SIZE": shape.workgroup_size},
-            context={
-                **context, "vecs": shape.vecs, "width": shape.width, "totals": totals, "initial": initial,
-                "carried": carries is not None, "exclusive": raw_input or self.kind == "exclusive",
-            },
-            shader_checks=self.op.checks_for(self.result_datatype),
-            features=tuple(dict.fromkeys(native + self._features)),
-            units={"input": (4 if rows else shape.width) * read, "output": (4 if by_quads else 1) * written},
-        )  # fmt: skip
+            extent="units" if rows else Invocations("units"),
+        )
 
     def _reference(self, input: np.ndarray) -> np.ndarray:
         """Return numpy's result for the same items, flat, in the dtype of the result."""

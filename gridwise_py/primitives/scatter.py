@@ -7,6 +7,7 @@ import wgpu
 
 from ..call_errors import explained
 from ..planning.builder import PlanBuilder
+from ..planning.kernel_request import KernelFile, Memory
 from ..planning.layout import Layout
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, SameAs
@@ -99,17 +100,17 @@ class Scatter(ScatterCalls, Primitive):
                 break
             blocks = -(-window.length // shape.tile_items)
             builder.kernel(
-                window.label("scatter"), "scatter.wgsl",
-                reads=window.operands,
-                writes={"output": output.by_words()},
+                window.label("scatter"),
+                KernelFile(
+                    "scatter.wgsl",
+                    context={"source": described(self.index_datatype), "item_bytes": item_bytes, "vecs": shape.vecs},
+                    constants={"WORKGROUP_SIZE": shape.workgroup_size},
+                ),
+                Memory(reads=window.operands, writes={"output": output.by_words()}, contended=("output",)),
                 params={"n": window.length, "blocks": blocks, "length": output.length},
-                workgroups=blocks,
-                constants={"WORKGROUP_SIZE": shape.workgroup_size},
-                context={"source": described(self.index_datatype), "item_bytes": item_bytes, "vecs": shape.vecs},
-                counted=True,
-                first=window.first,
-                contended=("output",),
-            )  # fmt: skip
+                extent="blocks",
+                counted_from=window.first,
+            )
         read_bytes = items.nbytes + indices.nbytes
         counted = builder.counted_work(n, read_bytes // max(n, 1), item_bytes)
         work = Work(n, read_bytes, n * item_bytes, counted=counted)

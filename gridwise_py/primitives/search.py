@@ -12,6 +12,7 @@ import wgpu
 from ..call_errors import explained
 from ..errors import DatatypeError, LimitError
 from ..planning.builder import PlanBuilder
+from ..planning.kernel_request import KernelFile, Memory
 from ..planning.layout import Layout, Operand
 from ..planning.plan import Fill, Plan, Work
 from ..planning.signature import Argument, SameAs
@@ -174,10 +175,23 @@ class Search(SearchCalls, Primitive):
                 blocks = -(-window.length // each.tile_items)
                 builder.kernel(
                     window.label("search"),
-                    "search.wgsl",
-                    # By words: an invocation's queries are not neighbours.
-                    reads={**reads, "queries": window.operands["queries"].by_words()},
-                    writes={"output": window.operands["output"].by_words()},
+                    KernelFile(
+                        "search.wgsl",
+                        context={
+                            **key_context(self.datatype),
+                            "side": self.side,
+                            "member": self._member,
+                            "sorter": self.sorter,
+                            "samples": bool(levels),
+                            "table_keys": table_keys,
+                            "vecs": each.vecs,
+                        },
+                        constants={"WORKGROUP_SIZE": each.workgroup_size},
+                    ),
+                    Memory(
+                        reads={**reads, "queries": window.operands["queries"].by_words()},
+                        writes={"output": window.operands["output"].by_words()},
+                    ),
                     params={
                         "n": window.length,
                         "blocks": blocks,
@@ -187,17 +201,7 @@ class Search(SearchCalls, Primitive):
                         "table_step": _power_of_two_below(table_length),
                         **({"levels": levels} if levels else {}),
                     },
-                    workgroups=blocks,
-                    constants={"WORKGROUP_SIZE": each.workgroup_size},
-                    context={
-                        **key_context(self.datatype),
-                        "side": self.side,
-                        "member": self._member,
-                        "sorter": self.sorter,
-                        "samples": bool(levels),
-                        "table_keys": table_keys,
-                        "vecs": each.vecs,
-                    },
+                    extent="blocks",
                     sibling=each != shape,
                 )
         return builder.build(work, parameters | {"windows": len(windows)})
@@ -216,15 +220,15 @@ class Search(SearchCalls, Primitive):
         for each in dict.fromkeys((size, *(shape.workgroup_size for shape in self._shapes.others(queries)))):
             blocks = -(-(keys.length >> 2) // each)
             builder.kernel(
-                "samples", "search_samples.wgsl",
-                reads={"sorted": keys.by_words()},
-                writes={"samples": samples.by_words()},
+                "samples",
+                KernelFile(
+                    "search_samples.wgsl", context=key_context(self.datatype), constants={"WORKGROUP_SIZE": each}
+                ),
+                Memory(reads={"sorted": keys.by_words()}, writes={"samples": samples.by_words()}),
                 params={"blocks": blocks, "length": keys.length, "levels": levels, "samples_length": samples.length},
-                workgroups=blocks,
-                constants={"WORKGROUP_SIZE": each},
-                context=key_context(self.datatype),
+                extent="blocks",
                 sibling=each != size,
-            )  # fmt: skip
+            )
         return samples
 
     def _reference(self, sorted: np.ndarray, queries: np.ndarray, sorter: np.ndarray | None = None) -> np.ndarray:

@@ -358,7 +358,7 @@ class SegmentedReduce(_ByOffsets):
                         {} if totals is None or form.completes
                         else {"totals": part.of_blocks(totals, 2 * chain_words)}
                     ),
-                    workgroups=part.blocks, sibling=sibling, carried=len(windows) > 1, heads="ends",
+                    extent="blocks", sibling=sibling, carried=len(windows) > 1, heads="ends",
                     short=form.short, completes=form.completes, **(state if form.completes else {}),
                     offsets_are_written=layout.shares("offsets", "output"),
                 )  # fmt: skip

@@ -19,6 +19,7 @@ from ..call_errors import explained
 from ..errors import ArgumentError, LimitError
 from ..planning.builder import PlanBuilder
 from ..planning.kernel_constants import BINS, DIGIT_WIDTH_SHIFT, DIGIT_WORD_SHIFT
+from ..planning.kernel_request import Invocations, KernelFile, Memory
 from ..planning.layout import COUNT, Layout, Operand
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, SameAs
@@ -267,18 +268,24 @@ class SegmentedSort(SegmentedSortCalls, Primitive):
         if longs:
             writes |= {name: builder.scratch(name, windows).by_words() for name in ("long_tiles", "long_ends")}
         builder.kernel(
-            "windows", "segmented_sort_windows.wgsl",
-            reads={"offsets": layout["offsets"].by_words()},
-            writes=writes,
+            "windows",
+            KernelFile(
+                "segmented_sort_windows.wgsl",
+                context={"longs": longs},
+                constants={"WORKGROUP_SIZE": _LIST_WORKGROUP_SIZE},
+            ),
+            Memory(reads={"offsets": layout["offsets"].by_words()}, writes=writes),
             params={
-                "n": n, "segments": segments, "windows": windows, "window_items": shape.window, "most": shape.most,
+                "n": n,
+                "segments": segments,
+                "windows": windows,
+                "window_items": shape.window,
+                "most": shape.most,
                 "tile_items": shape.tile_items,
             },
-            workgroups=-(-windows // _LIST_WORKGROUP_SIZE),
-            constants={"WORKGROUP_SIZE": _LIST_WORKGROUP_SIZE},
-            context={"longs": longs},
-            counted=True,
-        )  # fmt: skip
+            extent=Invocations("windows"),
+            counted_from=0,
+        )
         reads = {"offsets": layout["offsets"].by_words(), "windows": table}
         tiles = -(-windows // shape.group_windows)
         self._add_tiles(builder, layout, tiles, {"windows": windows, "group_windows": shape.group_windows}, reads)
@@ -325,26 +332,34 @@ class SegmentedSort(SegmentedSortCalls, Primitive):
         # Word of the tag, and its upper bits.
         tag_digits = [shift | 8 << DIGIT_WIDTH_SHIFT | self._key_words << DIGIT_WORD_SHIFT for shift in (16, 24)]
         builder.kernel(
-            "sort short segments", "segmented_sort_tiles.wgsl",
-            reads={
-                "keys_input": layout["keys"].by_words(),
-                **({"values_input": layout["values"].by_words()} if values else {}),
-                **reads,
-            },
-            writes={
-                "keys_output": layout["output_keys"].by_words(),
-                **({"values_output": layout["output_values"].by_words()} if values else {}),
-            },
+            "sort short segments",
+            KernelFile(
+                "segmented_sort_tiles.wgsl",
+                context=self._rank_context(tagged=True, values=values, passes=len(self._digits), tag_digits=tag_digits),
+                constants={"WORKGROUP_SIZE": self._shape.workgroup_size},
+                features=self._features,
+            ),
+            Memory(
+                reads={
+                    "keys_input": layout["keys"].by_words(),
+                    **({"values_input": layout["values"].by_words()} if values else {}),
+                    **reads,
+                },
+                writes={
+                    "keys_output": layout["output_keys"].by_words(),
+                    **({"values_output": layout["output_values"].by_words()} if values else {}),
+                },
+            ),
             params={
-                "n": layout["keys"].length, "tiles": tiles, **params,
-                **{f"digit_{i}": digit for i, digit in enumerate(self._digits)}, "identity_bits": 0,
+                "n": layout["keys"].length,
+                "tiles": tiles,
+                **params,
+                **{f"digit_{i}": digit for i, digit in enumerate(self._digits)},
+                "identity_bits": 0,
             },
-            workgroups=tiles,
-            constants={"WORKGROUP_SIZE": self._shape.workgroup_size},
-            context=self._rank_context(tagged=True, values=values, passes=len(self._digits), tag_digits=tag_digits),
-            features=self._features,
-            counted=True,
-        )  # fmt: skip
+            extent="tiles",
+            counted_from=0,
+        )
 
     def _add_list(self, builder: PlanBuilder, tables: Mapping[str, Operand], windows: int, tiles: int) -> Operand:
         """Add the kernels that list the tiles of long segments."""
@@ -353,14 +368,15 @@ class SegmentedSort(SegmentedSortCalls, Primitive):
         builder.include("long tiles", self._scan, scanned, counted=False)
         found = builder.scratch("long_tile_list", 4 * tiles)
         builder.kernel(
-            "list long tiles", "segmented_sort_list.wgsl",
-            reads={"ends": ends, "windows": tables["windows"], "long_ends": tables["long_ends"]},
-            writes={"list": found},
+            "list long tiles",
+            KernelFile("segmented_sort_list.wgsl", constants={"WORKGROUP_SIZE": _LIST_WORKGROUP_SIZE}),
+            Memory(
+                reads={"ends": ends, "windows": tables["windows"], "long_ends": tables["long_ends"]},
+                writes={"list": found},
+            ),
             params={"tiles": tiles, "windows": windows, "tile_items": self._shape.tile_items},
-            workgroups=-(-tiles // _LIST_WORKGROUP_SIZE),
-            constants={"WORKGROUP_SIZE": _LIST_WORKGROUP_SIZE},
-            context={},
-        )  # fmt: skip
+            extent=Invocations("tiles"),
+        )
         return found
 
     def _add_passes(
@@ -397,33 +413,52 @@ class SegmentedSort(SegmentedSortCalls, Primitive):
                 "digit": digit,
             }  # fmt: skip
             builder.kernel(
-                f"count {index}", "segmented_sort_count.wgsl",
-                reads={"keys_input": places[source]["keys"], **reads}, writes={"counts": counts}, params=tiled,
-                workgroups=workgroups, constants={"WORKGROUP_SIZE": 256},
-                context=self._key_context(tagged=False, copies=_COPIES), counted=True,
-            )  # fmt: skip
+                f"count {index}",
+                KernelFile(
+                    "segmented_sort_count.wgsl",
+                    context=self._key_context(tagged=False, copies=_COPIES),
+                    constants={"WORKGROUP_SIZE": 256},
+                ),
+                Memory(reads={"keys_input": places[source]["keys"], **reads}, writes={"counts": counts}),
+                params=tiled,
+                extent="workgroups",
+                counted_from=0,
+            )
             builder.kernel(
-                f"totals {index}", "segmented_sort_totals.wgsl",
-                reads={"counts": counts, **reads}, writes={"totals": totals}, params=grouped,
-                workgroups=groups, constants={}, context=fixed,
-            )  # fmt: skip
+                f"totals {index}",
+                KernelFile("segmented_sort_totals.wgsl", context=fixed),
+                Memory(reads={"counts": counts, **reads}, writes={"totals": totals}),
+                params=grouped,
+                extent="groups",
+            )
             builder.kernel(
-                f"offsets {index}", "segmented_sort_offsets.wgsl",
-                reads={"counts": counts, "totals": totals, **reads}, writes={"sums": sums}, params=grouped,
-                workgroups=groups, constants={}, context=fixed,
-            )  # fmt: skip
+                f"offsets {index}",
+                KernelFile("segmented_sort_offsets.wgsl", context=fixed),
+                Memory(reads={"counts": counts, "totals": totals, **reads}, writes={"sums": sums}),
+                params=grouped,
+                extent="groups",
+            )
             builder.kernel(
-                f"pass {index}", "segmented_sort_move.wgsl",
-                reads={
-                    **{f"{kind}_input": operand for kind, operand in places[source].items()},
-                    "counts": counts, "sums": sums, **reads,
-                },
-                writes={f"{kind}_output": operand for kind, operand in places[destination].items()},
+                f"pass {index}",
+                KernelFile(
+                    "segmented_sort_move.wgsl",
+                    context=self._rank_context(tagged=False, value_words=self._value_words),
+                    constants={"WORKGROUP_SIZE": shape.workgroup_size},
+                    features=self._features,
+                ),
+                Memory(
+                    reads={
+                        **{f"{kind}_input": operand for kind, operand in places[source].items()},
+                        "counts": counts,
+                        "sums": sums,
+                        **reads,
+                    },
+                    writes={f"{kind}_output": operand for kind, operand in places[destination].items()},
+                ),
                 params={**tiled, "identity_bits": 0},
-                workgroups=workgroups, constants={"WORKGROUP_SIZE": shape.workgroup_size},
-                context=self._rank_context(tagged=False, value_words=self._value_words), features=self._features,
-                counted=True,
-            )  # fmt: skip
+                extent="workgroups",
+                counted_from=0,
+            )
             source = destination
 
     def _reference(self, keys: np.ndarray, values: np.ndarray | None = None, offsets: np.ndarray | None = None) -> Any:

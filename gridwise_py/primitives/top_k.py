@@ -13,6 +13,7 @@ import wgpu
 from ..call_errors import explained
 from ..errors import ArgumentError, LengthError, LimitError
 from ..planning.builder import PlanBuilder
+from ..planning.kernel_request import Invocations, KernelFile, Memory
 from ..planning.layout import Layout, Operand
 from ..planning.plan import Fill, Plan, Work
 from ..planning.signature import Argument, SameAs
@@ -410,26 +411,39 @@ class TopK(TopKCalls, Primitive):
             first = 0 if window is None else window.first
             label = f"delegates{suffix}"
             builder.kernel(
-                label if window is None else window.label(label), "top_k_minima.wgsl",
-                reads={
-                    "input": items if window is None else window.operands["input"],
-                    **({} if listed is None else {"list": listed.list.by_words()}),
-                },
-                writes={"minima": replace(minima.by_words(), offset=first // group, length=groups)},
+                label if window is None else window.label(label),
+                KernelFile(
+                    "top_k_minima.wgsl",
+                    context={
+                        **self._key_context(),
+                        "listed": listed is not None,
+                        "tiles": _TILES_A_BLOCK,
+                        "rows": self._least_group // 4,
+                        "vec4": items.item_bytes == 4,
+                        "workgroup_size": shape.workgroup_size,
+                    },
+                    constants={"WORKGROUP_SIZE": shape.workgroup_size},
+                ),
+                Memory(
+                    reads={
+                        "input": items if window is None else window.operands["input"],
+                        **({} if listed is None else {"list": listed.list.by_words()}),
+                    },
+                    writes={"minima": replace(minima.by_words(), offset=first // group, length=groups)},
+                ),
                 params={
-                    "n": items.length if window is None else window.length, "blocks": blocks, "groups": groups,
-                    "lanes_log2": _log2(lanes), "steps": steps, "tiles": tiles,
+                    "n": items.length if window is None else window.length,
+                    "blocks": blocks,
+                    "groups": groups,
+                    "lanes_log2": _log2(lanes),
+                    "steps": steps,
+                    "tiles": tiles,
                     **({} if listed is None else {"group_log2": _log2(listed.group)}),
                 },
-                workgroups=blocks,
-                constants={"WORKGROUP_SIZE": shape.workgroup_size},
-                context={
-                    **self._key_context(), "listed": listed is not None, "tiles": _TILES_A_BLOCK,
-                    "rows": self._least_group // 4, "vec4": items.item_bytes == 4,
-                    "workgroup_size": shape.workgroup_size,
-                },
-                counted=True, first=first, sibling=sibling,
-            )  # fmt: skip
+                extent="blocks",
+                sibling=sibling,
+                counted_from=first,
+            )
         return minima
 
     def _add_refined(
@@ -496,39 +510,57 @@ class TopK(TopKCalls, Primitive):
                 lanes_of_part //= 2
             rows = -(-parts * lanes_of_part // lanes)
         builder.kernel(
-            {"items": "select", "places": "groups", "minima": "groups and delegates"}[result], "top_k_select.wgsl",
-            reads={
-                **({"codes": source.by_words()} if of_codes else {}),
-                **({} if items is None else {"input": items.by_words() if minima is None else items}),
-                **({} if listed is None else {"list": listed.list.by_words()}),
-                **({} if offsets is None else {"offsets": offsets.by_words()}),
-                **({} if starts is None else {"starts": starts.by_words()}),
-            },
-            writes={name: each.by_words() for name, each in outputs.items() if each is not None},
+            {"items": "select", "places": "groups", "minima": "groups and delegates"}[result],
+            KernelFile(
+                "top_k_select.wgsl",
+                context={
+                    **self._key_context(),
+                    "listed": listed is not None,
+                    "segmented": offsets is not None,
+                    "ragged": starts is not None,
+                    "sorted": self.sorted,
+                    "source": "codes" if of_codes else "items",
+                    "result": result,
+                    **({} if minima is None else {"rows": vecs, "vec4": items is not None and items.item_bytes == 4}),
+                    "workgroup_size": lanes,
+                    "room": _SELECT_ROOM,
+                    "most_groups": _MOST_GROUPS,
+                    "few": of_codes and items is not None,
+                },
+            ),
+            Memory(
+                reads={
+                    **({"codes": source.by_words()} if of_codes else {}),
+                    **({} if items is None else {"input": items.by_words() if minima is None else items}),
+                    **({} if listed is None else {"list": listed.list.by_words()}),
+                    **({} if offsets is None else {"offsets": offsets.by_words()}),
+                    **({} if starts is None else {"starts": starts.by_words()}),
+                },
+                writes={name: each.by_words() for name, each in outputs.items() if each is not None},
+            ),
             params={
-                "n": (source if items is None else items).length, "blocks": rows,
+                "n": (source if items is None else items).length,
+                "blocks": rows,
                 **({} if offsets is not None else {"length": length}),
                 **({"items": self.k * group} if of_codes and chosen is None else {}),
                 **({"items_log2": _log2(group)} if of_codes and items is not None else {}),
-                **({} if minima is None else {
-                    "parts": parts, "lanes_log2": _log2(lanes_of_part), "steps": smaller // (4 * vecs * lanes_of_part)
-                }),
+                **(
+                    {}
+                    if minima is None
+                    else {
+                        "parts": parts,
+                        "lanes_log2": _log2(lanes_of_part),
+                        "steps": smaller // (4 * vecs * lanes_of_part),
+                    }
+                ),
                 **({"k": self.k, "slots": slots if slots <= _SELECT_ROOM else 0} if starts is None else {}),
                 **({"room": values.length} if starts is not None and values is not None else {}),
                 **({} if listed is None else {"group_log2": _log2(listed.group)}),
             },
-            workgroups=rows,
-            constants={},
-            context={
-                **self._key_context(), "listed": listed is not None, "segmented": offsets is not None,
-                "ragged": starts is not None, "sorted": self.sorted,
-                "source": "codes" if of_codes else "items", "result": result,
-                **({} if minima is None else {"rows": vecs, "vec4": items is not None and items.item_bytes == 4}),
-                "workgroup_size": lanes, "room": _SELECT_ROOM, "most_groups": _MOST_GROUPS,
-                "few": of_codes and items is not None,
-            },
-            counted=result != "places", sibling=sibling,
-        )  # fmt: skip
+            extent="blocks",
+            sibling=sibling,
+            counted_from=0 if result != "places" else None,
+        )
 
     # ---- more than _SELECT_ROOM: sorts
 
@@ -547,13 +579,19 @@ class TopK(TopKCalls, Primitive):
         codes = builder.scratch("codes", listed.items, self._code_bytes)
         shape = self._shapes.at(items.length)
         builder.kernel(
-            "codes", "top_k_codes.wgsl",
-            reads={"input": items.by_words(), "list": listed.list.by_words()}, writes={"codes": codes.by_words()},
+            "codes",
+            KernelFile(
+                "top_k_codes.wgsl",
+                context={**self._key_context(), "listed": True},
+                constants={"WORKGROUP_SIZE": shape.workgroup_size},
+            ),
+            Memory(
+                reads={"input": items.by_words(), "list": listed.list.by_words()}, writes={"codes": codes.by_words()}
+            ),
             params={"n": items.length, "length": listed.items, "group_log2": _log2(group)},
-            workgroups=-(-listed.items // shape.workgroup_size),
-            constants={"WORKGROUP_SIZE": shape.workgroup_size},
-            context={**self._key_context(), "listed": True}, counted=True,
-        )  # fmt: skip
+            extent=Invocations("length"),
+            counted_from=0,
+        )
         order = builder.scratch("order_of_codes", listed.items)
         builder.include("sort codes", self._sort_codes, {"input": codes, "output": order}, counted=False)
         self._gather(builder, items, order, listed, values, indices)
@@ -577,19 +615,24 @@ class TopK(TopKCalls, Primitive):
             order = self._in_order(builder, order, "places", counted=listed is None)
         shape = self._shapes.at(items.length)
         builder.kernel(
-            "gather", "top_k_gather.wgsl",
-            reads={
-                "input": items.by_words(), "order": order.by_words(),
-                **({} if listed is None else {"list": listed.list.by_words()}),
-            },
-            writes={"values": values.by_words(), "indices": indices.by_words()},
-            params={
-                "n": items.length, "k": self.k, **({} if listed is None else {"group_log2": _log2(listed.group)})
-            },
-            workgroups=-(-self.k // shape.workgroup_size),
-            constants={"WORKGROUP_SIZE": shape.workgroup_size},
-            context={**self._key_context(), "listed": listed is not None}, counted=True,
-        )  # fmt: skip
+            "gather",
+            KernelFile(
+                "top_k_gather.wgsl",
+                context={**self._key_context(), "listed": listed is not None},
+                constants={"WORKGROUP_SIZE": shape.workgroup_size},
+            ),
+            Memory(
+                reads={
+                    "input": items.by_words(),
+                    "order": order.by_words(),
+                    **({} if listed is None else {"list": listed.list.by_words()}),
+                },
+                writes={"values": values.by_words(), "indices": indices.by_words()},
+            ),
+            params={"n": items.length, "k": self.k, **({} if listed is None else {"group_log2": _log2(listed.group)})},
+            extent=Invocations("k"),
+            counted_from=0,
+        )
 
     def _key_context(self) -> dict[str, Any]:
         """Return what the codes of items depend on."""
@@ -749,12 +792,13 @@ class SegmentedTopK(SegmentedTopKCalls, TopK):  # pyright: ignore[reportIncompat
         counts = builder.scratch("counts", segments + 1)
         workgroup_size = 256
         builder.kernel(
-            "counts", "top_k_counts.wgsl",
-            reads={"ks": ks.by_words(), "offsets": offsets.by_words()}, writes={"counts": counts.by_words()},
-            params={"n": items.length, "segments": segments, "most": SEGMENT_MOST},
-            workgroups=-(-(segments + 1) // workgroup_size),
-            constants={"WORKGROUP_SIZE": workgroup_size}, context={}, counted=True,
-        )  # fmt: skip
+            "counts",
+            KernelFile("top_k_counts.wgsl", constants={"WORKGROUP_SIZE": workgroup_size}),
+            Memory(reads={"ks": ks.by_words(), "offsets": offsets.by_words()}, writes={"counts": counts.by_words()}),
+            params={"n": items.length, "counts": segments + 1, "most": SEGMENT_MOST},
+            extent=Invocations("counts"),
+            counted_from=0,
+        )
         builder.include("starts", self._scan, {"input": counts, "output": starts}, counted=False)
         return starts
 

@@ -15,6 +15,7 @@ import wgpu
 from ..call_errors import explained
 from ..errors import ArgumentError
 from ..planning.builder import PlanBuilder
+from ..planning.kernel_request import Invocations, KernelFile, Memory
 from ..planning.layout import Layout
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, Product
@@ -155,24 +156,34 @@ class Transpose(InputOutputCalls, Primitive):
         down, across = -(-self.rows // (planes * _SIDE)), -(-self.columns // _SIDE)
         blocks = self.batch * down * across
         builder.kernel(
-            "transpose", "transpose.wgsl",
-            reads={"input": layout["input"]},
-            writes={"output": layout["output"]},
+            "transpose",
+            KernelFile(
+                "transpose.wgsl",
+                context={
+                    "sink": described(self.datatype),
+                    "planes": planes,
+                    "lanes": shape.workgroup_size,
+                    "band": self._band_tiles,
+                    **quads,
+                },
+            ),
+            Memory(
+                reads={"input": layout["input"]},
+                writes={"output": layout["output"]},
+                units={
+                    "input": (4 if quads["quads_in"] else 1) * item_bytes,
+                    "output": (4 if quads["quads_out"] else 1) * item_bytes,
+                },
+            ),
             params={
-                "rows": self.rows, "columns": self.columns, "tiles_down": down, "tiles_across": across,
+                "rows": self.rows,
+                "columns": self.columns,
+                "tiles_down": down,
+                "tiles_across": across,
                 "blocks": blocks,
             },
-            workgroups=blocks,
-            constants={},
-            context={
-                "sink": described(self.datatype), "planes": planes, "lanes": shape.workgroup_size,
-                "band": self._band_tiles, **quads,
-            },
-            units={
-                "input": (4 if quads["quads_in"] else 1) * item_bytes,
-                "output": (4 if quads["quads_out"] else 1) * item_bytes,
-            },
-        )  # fmt: skip
+            extent="blocks",
+        )
         return quads
 
     def _add_narrow(self, builder: PlanBuilder, layout: Layout, shape: Shape) -> dict[str, Any]:
@@ -180,18 +191,23 @@ class Transpose(InputOutputCalls, Primitive):
         few, many = (self.columns, self.rows) if few_columns else (self.rows, self.columns)
         quads = item_bytes == 4 and few % 4 == 0
         builder.kernel(
-            "transpose", "transpose_narrow.wgsl",
-            reads={"input": layout["input"]},
-            writes={"output": layout["output"]},
+            "transpose",
+            KernelFile(
+                "transpose_narrow.wgsl",
+                context={"sink": described(self.datatype), "few_columns": few_columns, "quads": quads},
+                constants={"WORKGROUP_SIZE": shape.workgroup_size},
+            ),
+            Memory(
+                reads={"input": layout["input"]},
+                writes={"output": layout["output"]},
+                units={
+                    "input": (4 if quads and few_columns else 1) * item_bytes,
+                    "output": (4 if quads and not few_columns else 1) * item_bytes,
+                },
+            ),
             params={"n": self.batch * many, "rows": self.rows, "columns": self.columns},
-            workgroups=-(-self.batch * many // shape.workgroup_size),
-            constants={"WORKGROUP_SIZE": shape.workgroup_size},
-            context={"sink": described(self.datatype), "few_columns": few_columns, "quads": quads},
-            units={
-                "input": (4 if quads and few_columns else 1) * item_bytes,
-                "output": (4 if quads and not few_columns else 1) * item_bytes,
-            },
-        )  # fmt: skip
+            extent=Invocations("n"),
+        )
         return {"quads": quads}
 
     def _reference(self, input: np.ndarray) -> np.ndarray:

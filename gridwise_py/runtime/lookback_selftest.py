@@ -19,6 +19,7 @@ from ..backend.queues import submit, wait_idle
 from ..errors import DeviceTimeoutError, GridwiseError
 from ..planning.builder import PlanBuilder
 from ..planning.faults import Faults
+from ..planning.kernel_request import KernelFile, Memory
 from ..planning.layout import Layout
 from ..planning.lookback_state import SPIN_LIMIT, ChainedState
 from ..planning.plan import Plan, Work
@@ -54,13 +55,17 @@ def probe_plan(
     builder = PlanBuilder("lookback probe", layout, capabilities)
     words = ChainedState.choose(capabilities, state, spin_limit, Faults(stall_every)).add_to(builder, TILES)
     builder.kernel(
-        "lookback probe", "lookback_probe.wgsl", reads={}, writes={},
-        params={"tiles": TILES}, workgroups=TILES,
-        constants=words["constants"] | {"WORKGROUP_SIZE": 64},
-        context={"tickets": tickets, **{name: words[name] for name in ("control", "state", "read_by_rmw")}},
-        atomics=words["atomics"] | {"counts": (layout["counts"], "array<atomic<u32>>")},
-        features=words["features"],
-    )  # fmt: skip
+        "lookback probe",
+        KernelFile(
+            "lookback_probe.wgsl",
+            context={"tickets": tickets, **{name: words[name] for name in ("control", "state", "read_by_rmw")}},
+            constants=words["constants"] | {"WORKGROUP_SIZE": 64},
+            features=words["features"],
+        ),
+        Memory(atomics=words["atomics"] | {"counts": (layout["counts"], "array<atomic<u32>>")}),
+        params={"tiles": TILES},
+        extent="tiles",
+    )
     return builder.build(Work(0, 0, 0), {"tickets": tickets})
 
 

@@ -15,6 +15,7 @@ from ..backend.device_errors import device_errors
 from ..backend.queues import submit, wait_idle
 from ..errors import ArgumentError, GridwiseError, GridwiseWarning
 from ..planning.builder import PlanBuilder
+from ..planning.kernel_request import KernelFile, Memory
 from ..planning.layout import Layout
 from ..planning.plan import Plan, Work
 from ..types.capabilities import Capabilities
@@ -252,13 +253,21 @@ def check_plan(op: BinOp, datatype: Datatype, capabilities: Capabilities, n: int
     wide = size == 8
     memory = memory_context(datatype) if wide or datatype.is_several else None
     builder.kernel(
-        "operator_check", "operator_check.wgsl",
-        reads={"a": layout["a"], "b": layout["b"]}, writes={"output": layout["output"]},
+        "operator_check",
+        KernelFile(
+            "operator_check.wgsl",
+            context=operator_context(op, datatype, capabilities.subgroup_mode(False), source=memory, sink=memory),
+            constants={"WORKGROUP_SIZE": 64},
+            shader_checks=op.checks_for(datatype),
+        ),
+        Memory(
+            reads={"a": layout["a"], "b": layout["b"]},
+            writes={"output": layout["output"]},
+            units=dict.fromkeys(names, 4 * size) if wide else None,
+        ),
         params={"n": n, **op.accumulator(datatype).params},
-        context=operator_context(op, datatype, capabilities.subgroup_mode(False), source=memory, sink=memory),
-        workgroups=-(-n // 256), constants={},
-        shader_checks=op.checks_for(datatype), units=dict.fromkeys(names, 4 * size) if wide else None,
-    )  # fmt: skip
+        extent=-(-n // 256),
+    )
     return builder.build(Work(n, 0, 0), {})
 
 
@@ -267,11 +276,17 @@ def unary_check_plan(op: UnaryOp, datatype: Datatype, capabilities: Capabilities
     layout = Layout.separate(input=n, output=2 * n)
     builder = PlanBuilder("unary_operator_check", layout, capabilities)
     builder.kernel(
-        "unary_operator_check", "unary_operator_check.wgsl",
-        reads={"input": layout["input"]}, writes={"output": layout["output"]}, params={"n": n},
-        context=unary_context(op, datatype), workgroups=-(-n // 256), constants={},
-        shader_checks=op.checks_for(datatype),
-    )  # fmt: skip
+        "unary_operator_check",
+        KernelFile(
+            "unary_operator_check.wgsl",
+            context=unary_context(op, datatype),
+            constants={"WORKGROUP_SIZE": 64},
+            shader_checks=op.checks_for(datatype),
+        ),
+        Memory(reads={"input": layout["input"]}, writes={"output": layout["output"]}),
+        params={"n": n},
+        extent=-(-n // 256),
+    )
     return builder.build(Work(n, 0, 0), {})
 
 

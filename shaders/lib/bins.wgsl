@@ -1,13 +1,9 @@
 // The bin of an item, for each of the arguments that say it; NO_BIN where it is in none.
 const NO_BIN: u32 = 0xffffffffu;
 //$ if searches
-//$ include "lib/key_code.wgsl"
+//$ include "lib/key_code_" ~ key_words ~ ".wgsl"
 fn code_of(item: Key) -> Key { return key_fixed(key_encode(item)); }
-//$ if key_words == 1
-fn less(a: Key, b: Key) -> bool { return a < b; }
-//$ else
-fn less(a: Key, b: Key) -> bool { return a.y < b.y || (a.y == b.y && a.x < b.x); }
-//$ endif
+fn less(a: Key, b: Key) -> bool { return {{ "a < b" if key_words == 1 else "a.y < b.y || (a.y == b.y && a.x < b.x)" }}; }
 //$ elif key_words == 2
 alias Key = vec2<u32>;
 //$ endif
@@ -48,11 +44,8 @@ fn bin_of_{{ name }}(item: Key) -> u32 {
   let last = params.{{ name }}_used - 1u;
 //$ if axis.guess
   // Even bins: a guess in floats, which the edges correct. It rounds, so it is off by few, if at all.
-//$ if axis.guess == "f32"
-  let distance = bitcast<f32>(item) - bitcast<f32>(params.{{ name }}_low);
-//$ else
-  let distance = f32(item - params.{{ name }}_low);
-//$ endif
+//$ set low = "params.%s_low" % name
+  let distance = {{ "bitcast<f32>(item) - bitcast<f32>(%s)" % low if axis.guess == "f32" else "f32(item - %s)" % low }};
   var k = min(u32(clamp(distance * bitcast<f32>(params.{{ name }}_scale), 0.0, 16777216.0)), last);
   while (k > 0u && less(code, edge_{{ name }}(k))) { k--; }
   while (k < last && !less(code, edge_{{ name }}(k + 1u))) { k++; }

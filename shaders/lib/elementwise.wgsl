@@ -1,27 +1,17 @@
-// The entry point of elementwise kernels: each workgroup does one block of WORKGROUP_SIZE × VECS vec4, loads before stores.
+// Elementwise kernels: each workgroup does one block of WORKGROUP_SIZE × VECS vec4, loads before stores.
 // The kernel's file defines f and f4, which return the results for the index of an item.
 //$ if regions > 1
 // Blocks of several regions take turns. Above the memory whose pages the GPU knows, concurrent workgroups then do not all
 // wait for the lookup of the same page.
 //$ endif
-//$ include "lib/workgroup_index.wgsl"
-override WORKGROUP_SIZE: u32 = 256u;
 const VECS: u32 = {{ vecs }}u;
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  @builtin(local_invocation_index) local: u32,
-) {
+fn run(turn: u32, local: u32) {
 //$ if regions > 1
-  let turn = workgroup_index(workgroup, grid);
-  if (turn >= params.blocks) { return; }
   let each = params.blocks / {{ regions }}u;
   let block = select(turn, turn % {{ regions }}u * each + turn / {{ regions }}u, turn < {{ regions }}u * each);
 //$ else
-  let block = workgroup_index(workgroup, grid);
-  if (block >= params.blocks) { return; }
+  let block = turn;
 //$ endif
   let first = (block * WORKGROUP_SIZE * VECS + local) * 4u;
 //$ if counted

@@ -1,58 +1,28 @@
 // Emission of a segmented scan: a result for each item.
 fn put(i: u32, x: Acc) {
-//$ if items_are == "raw"
-//$ for k in range(acc.words)
-  store_output({{ acc.words }}u * i + {{ k }}u, x{{ "[%d]" % k if acc.words > 1 }});
-//$ endfor
-//$ else
-  store_output(i, lower(x));
-//$ endif
+//$ set words = ["lower(x)"] if items_are != "raw" else ["x"] if acc.words == 1 else ["x[0]", "x[1]", "x[2]", "x[3]"][:acc.words]
+//$ set at = "%du * i + %du" if items_are == "raw" else "i"
+  store_output({{ at % (acc.words, loop.index0) if items_are == "raw" else at }}, {{ word }});  //$ for word in words
 }
 //$ for r in range(rows)
 // Results of row {{ r }}; p comes before the lane.
 fn emit_row_{{ r }}(tile: u32, p: Acc) {
   let heads = tile_heads[{{ r }}];
+  let v_{{ q }} = tile_values[{{ r * quads + q }}];  //$ for q in range(quads)
 //$ for q in range(quads)
-  let v_{{ q }} = tile_values[{{ r * quads + q }}];
-//$ endfor
-//$ for q in range(quads)
-//$ set first = 4 * q
+  // Exclusive: a head begins with the identity; the others have what the item before them has, the `last` one.
   let results_{{ q }} = Quad(
-//$ for k in range(first, first + 4)
-//$ if exclusive
-//$ set value = "p" if k == 0 else "after_head(p, v_%d.%s, (heads & %du) != 0u)" % ((k - 1) // 4, "xyzw"[(k - 1) % 4], 2 ** k - 1)
-    // A head begins with the identity; the others have what the item before them has.
-    select({{ value }}, identity(), (heads & {{ 2 ** k }}u) != 0u),
-//$ else
-    after_head(p, v_{{ q }}.{{ "xyzw"[k % 4] }}, (heads & {{ 2 ** (k + 1) - 1 }}u) != 0u),
-//$ endif
+//$ for k in range(4 * q, 4 * q + 4)
+//$ set last = k - 1 if exclusive else k
+//$ set value = "p" if last < 0 else "after_head(p, v_%d.%s, (heads & %du) != 0u)" % (last // 4, "xyzw"[last % 4], 2 ** (last + 1) - 1)
+    {{ "select(%s, identity(), (heads & %du) != 0u)" % (value, 2 ** k) if exclusive else value }},
 //$ endfor
   );
 //$ endfor
   let i = tile_item(tile, {{ r }}u);
   if ((tile + 1u) * tile_size() <= item_count()) {
-//$ if items_are == "words" and subgroups == "native" and quads > 1
-    // Pairs of lanes swap quads, so that a store of a pair fills sectors of 32 bytes.
-    let is_odd = (sg_lane & 1u) != 0u;
-    let low = i + select(0u, 4u, is_odd) - select(0u, WIDTH, is_odd);
-//$ for q in range(0, quads, 2)
-    let words_{{ q }} = lower4(results_{{ q }});
-    let words_{{ q + 1 }} = lower4(results_{{ q + 1 }});
-    let swapped_{{ q }} = subgroupShuffleXor(select(words_{{ q + 1 }}, words_{{ q }}, is_odd), 1u);
-    store4_output(low{{ " + %du" % (4 * q) if q }}, select(words_{{ q }}, swapped_{{ q }}, is_odd));
-    store4_output(low + WIDTH{{ " + %du" % (4 * q) if q }}, select(swapped_{{ q }}, words_{{ q + 1 }}, is_odd));
-//$ endfor
-//$ else
-//$ for q in range(quads)
-//$ if items_are != "words"
-//$ for k in range(4)
-    put(i + {{ 4 * q + k }}u, results_{{ q }}.{{ "xyzw"[k] }});
-//$ endfor
-//$ else
-    store4_output(i{{ " + %du" % (4 * q) if q }}, lower4(results_{{ q }}));
-//$ endif
-//$ endfor
-//$ endif
+//$ set how = "items" if items_are != "words" else "swapped" if subgroups == "native" and quads > 1 else "quads"
+//$ include "lib/emit_dense_" ~ how ~ ".wgsl"
   } else {
     let n = item_count();
 //$ for k in range(width)
@@ -65,8 +35,6 @@ fn emit_closed(tile: u32, sum: WorkgroupScan_chain) {}
 // Writes the results of the tile; `before` is what comes before it.
 fn emit_open(tile: u32, before: Chain, sum: WorkgroupScan_chain) {
   let before_here = chain_combine(before, sum.before);
-//$ for r in range(rows)
-  emit_row_{{ r }}(tile, tile_carry({{ r }}u, before_here));
-//$ endfor
+  emit_row_{{ r }}(tile, tile_carry({{ r }}u, before_here));  //$ for r in range(rows)
 }
 fn emit_end(total: Chain) {}

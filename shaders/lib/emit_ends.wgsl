@@ -26,9 +26,7 @@ fn stage_row_{{ r }}(tile: u32, part: u32, p: Acc) {
 //$ endfor
 fn put_segment(s: u32, x: Acc) {
 //$ if items_are == "raw"
-//$ for k in range(acc.words)
-  store_output({{ acc.words }}u * s + {{ k }}u, x{{ "[%d]" % k if acc.words > 1 }});
-//$ endfor
+  store_output({{ acc.words }}u * s + {{ k }}u, x{{ "[%d]" % k if acc.words > 1 }});  //$ for k in range(acc.words)
 //$ else
   store_output(s, lower(x));
 //$ endif
@@ -39,9 +37,7 @@ fn emit_ends(tile: u32, first: u32, end: u32, block_begin: u32, before: Chain, s
   let before_here = chain_combine(before, sum.before);
   for (var part = 0u; part < PARTS; part++) {
     if (part > 0u) { workgroupBarrier(); }
-//$ for r in range(rows)
-    stage_row_{{ r }}(tile, part, tile_carry({{ r }}u, before_here));
-//$ endfor
+    stage_row_{{ r }}(tile, part, tile_carry({{ r }}u, before_here));  //$ for r in range(rows)
     workgroupBarrier();
     let part_begin = tile_begin(tile) + part * PART_ITEMS;
     if (end - first <= WORKGROUP_SIZE) {

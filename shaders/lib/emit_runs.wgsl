@@ -3,13 +3,9 @@
 fn put_value(run: u32, x: Acc) {
   if (run >= params.size) { return; }
 //$ if stores is defined and stores.results is not none
-//$ for name in stores.results
-  store_acc_{{ name }}(run, x);
-//$ endfor
+  store_acc_{{ name }}(run, x);  //$ for name in stores.results
 //$ elif items_are == "raw"
-//$ for k in range(acc.words)
-  store_output_values({{ acc.words }}u * run + {{ k }}u, x{{ "[%d]" % k if acc.words > 1 }});
-//$ endfor
+  store_output_values({{ acc.words }}u * run + {{ k }}u, x{{ "[%d]" % k if acc.words > 1 }});  //$ for k in range(acc.words)
 //$ else
   store_output_values(run, lower(x));
 //$ endif
@@ -38,9 +34,7 @@ fn stage_row_{{ r }}(first_rank: u32, p: Acc) {
 //$ endfor
 // Stages the runs of the tile from the `first` one on, as if nothing came before the tile.
 fn stage_runs(first: u32, sum: WorkgroupScan_chain) {
-//$ for r in range(rows)
-  stage_row_{{ r }}(sum.before.x + tile_ranks[{{ r }}] - first, tile_carry({{ r }}u, sum.before));
-//$ endfor
+  stage_row_{{ r }}(sum.before.x + tile_ranks[{{ r }}] - first, tile_carry({{ r }}u, sum.before));  //$ for r in range(rows)
 }
 fn emit_closed(tile: u32, sum: WorkgroupScan_chain) {
   if (local == 0u) { tile_runs = sum.total.x; }
@@ -61,9 +55,7 @@ fn emit_open(tile: u32, before: Chain, sum: WorkgroupScan_chain) {
       if (run < params.size) { store_output_keys(run, staged_keys[k]); }
 //$ elif stores.of_keys
       if (run < params.size) {
-//$ for store in stores.of_keys
-        {{ store }}(run, staged_keys[k]);
-//$ endfor
+        {{ store }}(run, staged_keys[k]);  //$ for store in stores.of_keys
       }
 //$ endif
       if (run > 0u) {

@@ -1,16 +1,17 @@
 // Items that are several numbers. Kernels hold their words, and the operator combines items (T) with the same bits.
+//$ if acc.struct
+struct T {
+  {{ name }}: {{ type }},  //$ for name, type in acc.fields
+}
+//$ endif
 fn item_of(words: Acc) -> T {
   return T(
-//$ for name, type in acc.fields
-    bitcast<{{ type }}>(words{{ "[%d]" % loop.index0 if acc.words > 1 }}),
-//$ endfor
+    bitcast<{{ type }}>(words{{ "[%d]" % loop.index0 if acc.words > 1 }}),  //$ for name, type in acc.fields
   );
 }
 fn words_of(x: T) -> Acc {
   let words = Acc(
-//$ for name, type in acc.fields
-    bitcast<u32>(x.{{ name }}),
-//$ endfor
+    bitcast<u32>(x.{{ name }}),  //$ for name, type in acc.fields
   );
 //$ if fixed_order
   return words ^ Acc(params.zero);  // as in lib/seal.wgsl: the floats are rounded here

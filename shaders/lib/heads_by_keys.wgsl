@@ -40,9 +40,7 @@ alias KeyRow = array<KeyQuad, {{ quads }}>;
 fn row_keys(i: u32, full: bool) -> KeyRow {
   if (full) {
     return KeyRow(
-//$ for q in range(quads)
-      key4(i{{ " + %du" % (4 * q) if q }}),
-//$ endfor
+      key4(i{{ " + %du" % (4 * q) if q }}),  //$ for q in range(quads)
     );
   }
   let last = max(item_count(), 1u) - 1u;
@@ -84,9 +82,7 @@ fn tile_heads_of(tile: u32, r: u32, full: bool) -> u32 {
   let i = tile_item(tile, r);
   let k = row_keys(i, full);
 //$ if emission == "runs"
-//$ for q in range(quads)
-  tile_keys[r * {{ quads }}u + {{ q }}u] = k[{{ q }}];
-//$ endfor
+  tile_keys[r * {{ quads }}u + {{ q }}u] = k[{{ q }}];  //$ for q in range(quads)
 //$ endif
   return heads_of_keys(i, k, full);
 }

@@ -2,20 +2,18 @@
 //$ set raw = ["input"] if source.kind == "raw" else []
 //$ set raw_written = ["output"] if sink.kind == "raw" else []
 //$ include "lib/accumulators.wgsl"
-//$ if source.kind == "raw"
-fn item(i: u32) -> Acc { return load_acc_input(i); }
 //$ if acc.fields
-fn item4(i: u32) -> Quad { return load4_acc_input(i); }
-//$ else
-fn item4(i: u32) -> Quad { return Quad(item(i), item(i + 1u), item(i + 2u), item(i + 3u)); }
+//$ include "lib/accumulator_quads.wgsl"
 //$ endif
-//$ else
-fn item(i: u32) -> Acc { return lift(load_input(i)); }
-fn item4(i: u32) -> Quad { return lift4(load4_input(i)); }
-//$ endif
-//$ if sink.kind == "raw"
-//$ if acc.fields
-//$ if fixed_order
+fn item(i: u32) -> Acc { return {{ "load_acc_input(i)" if raw else "lift(load_input(i))" }}; }
+fn item4(i: u32) -> Quad {
+  return {{
+    "lift4(load4_input(i))" if not raw else "load4_acc_input(i)" if acc.fields
+    else "Quad(item(i), item(i + 1u), item(i + 2u), item(i + 3u))"
+  }};
+}
+//$ set settles = raw_written and acc.fields and fixed_order
+//$ if settles
 // All NaNs become one, because adapters make different ones.
 fn settled_words(x: Acc) -> Acc {
   return Acc(
@@ -29,11 +27,7 @@ fn put(i: u32, x: Acc) { store_acc_output(i, settled_words(x)); }
 fn put4(i: u32, x: Quad) {
   store4_acc_output(i, Quad(settled_words(x.x), settled_words(x.y), settled_words(x.z), settled_words(x.w)));
 }
-//$ else
-fn put(i: u32, x: Acc) { store_acc_output(i, x); }
-fn put4(i: u32, x: Quad) { store4_acc_output(i, x); }
-//$ endif
-//$ else
+//$ elif raw_written and not acc.fields
 fn put(i: u32, x: Acc) { store_acc_output(i, x); }
 fn put4(i: u32, x: Quad) {
   put(i, x.x);
@@ -41,8 +35,7 @@ fn put4(i: u32, x: Quad) {
   put(i + 2u, x.z);
   put(i + 3u, x.w);
 }
-//$ endif
 //$ else
-fn put(i: u32, x: Acc) { store_output(i, lower(x)); }
-fn put4(i: u32, x: Quad) { store4_output(i, lower4(x)); }
+fn put(i: u32, x: Acc) { {{ "store_acc_output(i, x)" if raw_written else "store_output(i, lower(x))" }}; }
+fn put4(i: u32, x: Quad) { {{ "store4_acc_output(i, x)" if raw_written else "store4_output(i, lower4(x))" }}; }
 //$ endif

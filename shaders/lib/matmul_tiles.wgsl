@@ -1,16 +1,6 @@
-// What all products of matrices by tiles have: parameters, items, and tiles.
-struct Params {
-  m: u32,  // rows of a
-  n: u32,  // columns of b
-  k: u32,  // columns of a, rows of b
-  tiles_m: u32,  // tiles that cover the rows of the output
-  tiles_n: u32,  // tiles that cover its columns
-  a_offset: u32,
-  b_offset: u32,
-  output_offset: u32,
-}
-{{ bindings }}
-//$ include "lib/workgroup_index.wgsl"
+// What all products of matrices by tiles have: items, and tiles.
+// Params: m (rows of a); n (columns of b); k (columns of a, rows of b); tiles_m (tiles that cover the rows of the output);
+// tiles_n (tiles that cover its columns); blocks (tiles_m × tiles_n).
 //$ include "lib/matmul_items.wgsl"
 
 const TILE_M: u32 = {{ tile_m }}u;

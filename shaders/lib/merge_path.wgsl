@@ -3,7 +3,6 @@
 // first. ITEMS is odd: neighbouring invocations then write to different banks.
 const ITEMS: u32 = {{ items }}u;
 const TILE: u32 = {{ workgroup_size * items }}u;
-override WORKGROUP_SIZE: u32 = {{ workgroup_size }}u;
 // Three standard deviations of where the path of two random runs of a tile lies.
 const GUESS_STEP: u32 = {{ guess_step }}u;
 
@@ -82,16 +81,12 @@ fn merge_runs(first_a: u32, first_b: u32, end_b: u32, diagonal: u32{{ ", local: 
 
 // Keys in registers go to their places in workgroup memory.
 fn stage_merged(local: u32) {
-//$ for k in range(items)
-  keys[local * ITEMS + {{ k }}u] = merged[{{ k }}];
-//$ endfor
+  keys[local * ITEMS + {{ k }}u] = merged[{{ k }}];  //$ for k in range(items)
 }
 //$ if values
 // The same of the places that registers hold.
 fn stage_places(local: u32) {
-//$ for k in range(items)
-  keys[local * ITEMS + {{ k }}u]{{ ".x" if key_words > 1 }} = sources[{{ k }}];
-//$ endfor
+  keys[local * ITEMS + {{ k }}u]{{ ".x" if key_words > 1 }} = sources[{{ k }}];  //$ for k in range(items)
 }
 fn staged_place(i: u32) -> u32 { return keys[i]{{ ".x" if key_words > 1 }}; }
 //$ endif

@@ -1,5 +1,7 @@
 // Which sorted runs a tile merges: two inputs, or two neighbouring runs of one. The GPU may know their lengths better than
 // the host.
+// Params: n_a, n_b (keys) and capacity_a, capacity_b (keys that there is room for); or of a sort n (keys), run_items (keys of a
+// sorted run) and pair_items (of two runs, a multiple of a tile; or more than all keys).
 struct Runs {
   first: u32,  // item of the output with which they begin
   length_a: u32,

@@ -1,22 +1,13 @@
-// The entry point of kernels that compute items of any size, by quads: four consecutive items, which one invocation writes.
+// Kernels that compute items of any size, by quads: four consecutive items, which one invocation writes.
 // So small items, of which several share a word, are written as whole words. The kernel's file defines item_at(i), or
 // quad_at(i), too, where it has more than items one by one.
-//$ include "lib/workgroup_index.wgsl"
-override WORKGROUP_SIZE: u32 = 256u;
 const VECS: u32 = {{ vecs }}u;
 
-//$ if not own_quads
+//$ if own_quads is not defined
 fn quad_at(i: u32) -> Quad { return quad_of(item_at(i), item_at(i + 1u), item_at(i + 2u), item_at(i + 3u)); }
 //$ endif
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  @builtin(local_invocation_index) local: u32,
-) {
-  let block = workgroup_index(workgroup, grid);
-  if (block >= params.blocks) { return; }
+fn run(block: u32, local: u32) {
   for (var r = 0u; r < VECS; r++) {
     let i = ((block * VECS + r) * WORKGROUP_SIZE + local) * 4u;
     if (i + 4u <= params.n) {

@@ -1,5 +1,5 @@
 // What a sort of segments ranks: the code of a key{{ ", and a tag: the number of its segment in the tile (upper half) and its first position there" if tagged }}.
-//$ include "lib/key_code.wgsl"
+//$ include "lib/key_code_" ~ key_words ~ ".wgsl"
 const BINS: u32 = {{ constants.BINS }}u;
 //$ set words = key_words + (1 if tagged else 0)
 alias Ranked = {{ "u32" if words == 1 else "vec%d<u32>" % words }};
@@ -20,14 +20,10 @@ fn use_digit(packed: u32) {
 }
 fn ranked_digit(item: Ranked) -> u32 {
   let code = key_fixed({{ code }});
-//$ if words == 1
-  let word = code;
-//$ elif words == 2 and tagged
-  let word = select(code, item.y, digit_word == 1u);
-//$ elif words == 2
-  let word = select(code.x, code.y, digit_word == 1u);
-//$ else
-  let word = select(select(code.x, code.y, digit_word == 1u), item.z, digit_word == 2u);
-//$ endif
+  let word = {{
+    "code" if words == 1 else "select(code, item.y, digit_word == 1u)" if words == 2 and tagged
+    else "select(code.x, code.y, digit_word == 1u)" if words == 2
+    else "select(select(code.x, code.y, digit_word == 1u), item.z, digit_word == 2u)"
+  }};
   return (word >> digit_shift) & digit_mask;
 }

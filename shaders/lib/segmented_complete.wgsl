@@ -88,9 +88,7 @@ fn complete_segments() -> u32 {
       total_{{ j }} = state_poll(2u * b_{{ j }});
 //$ endfor
     }
-//$ for j in range(at_a_time)
-    if (b + {{ j }}u < end) { sum = chain_combine(sum, total_{{ j }}.value); }
-//$ endfor
+    if (b + {{ j }}u < end) { sum = chain_combine(sum, total_{{ j }}.value); }  //$ for j in range(at_a_time)
   }
   workgroupBarrier();
   if (local == 0u) { unseen_block = atomicLoad(&first_unseen); }

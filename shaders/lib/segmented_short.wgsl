@@ -66,12 +66,8 @@ fn emit_short(tile: u32, first: u32, block_begin: u32, before: Chain) -> u32 {
     let from_{{ j }} = max(begin_{{ j }}, tile_first);
     let item_{{ j }} = item(min(from_{{ j }} - params.first, last_item));
 //$ endfor
-//$ for j in range(8)
-{{ short_segment(j) -}}
-//$ endfor
-//$ for j in range(8)
-    if (is_here_{{ j }}) { end = s_{{ j }} + 1u; }
-//$ endfor
+{{ short_segment(j) -}}  //$ for j in range(8)
+    if (is_here_{{ j }}) { end = s_{{ j }} + 1u; }  //$ for j in range(8)
     if (!is_here_7) { break; }
   }
   atomicMax(&short_end, end);

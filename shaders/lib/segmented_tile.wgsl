@@ -56,9 +56,7 @@ fn tile_load(tile: u32) {
 //$ endfor
 //$ if emission != "ends"
     heads_begin(tile);
-//$ for r in range(rows)
-    tile_heads[{{ r }}] = tile_heads_of(tile, {{ r }}u, true);
-//$ endfor
+    tile_heads[{{ r }}] = tile_heads_of(tile, {{ r }}u, true);  //$ for r in range(rows)
 //$ endif
   } else {
 //$ for k in range(vecs)
@@ -66,9 +64,7 @@ fn tile_load(tile: u32) {
 //$ endfor
 //$ if emission != "ends"
     heads_begin(tile);
-//$ for r in range(rows)
-    tile_heads[{{ r }}] = tile_heads_of(tile, {{ r }}u, false);
-//$ endfor
+    tile_heads[{{ r }}] = tile_heads_of(tile, {{ r }}u, false);  //$ for r in range(rows)
 //$ endif
   }
 }

@@ -26,9 +26,7 @@ fn add_up() {
   workgroupBarrier();
   if (lane < BINS) {
 //$ for d in range(digits)
-//$ for c in range(copies)
-    totals[{{ d }}] += atomicExchange(&counters[{{ (c * digits + d) * constants.BINS }}u + lane], 0u);
-//$ endfor
+    totals[{{ d }}] += atomicExchange(&counters[{{ (c * digits + d) * constants.BINS }}u + lane], 0u);  //$ for c in range(copies)
 //$ endfor
   }
   workgroupBarrier();
@@ -42,13 +40,9 @@ fn count_range_{{ place }}(first: u32, end: u32) {
 //$ if vec4
     let i = chunk + lane * 4u;
     if (chunk + WORKGROUP_SIZE * CHUNK_ITEMS <= end) {
+      let keys_{{ v }} = load4_keys_{{ place }}(i + {{ 4 * v }}u * WORKGROUP_SIZE);  //$ for v in range(chunk_items // 4)
 //$ for v in range(chunk_items // 4)
-      let keys_{{ v }} = load4_keys_{{ place }}(i + {{ 4 * v }}u * WORKGROUP_SIZE);
-//$ endfor
-//$ for v in range(chunk_items // 4)
-//$ for c in "xyzw"
-      count_key({{ code_of }}(keys_{{ v }}.{{ c }}));
-//$ endfor
+      count_key({{ code_of }}(keys_{{ v }}.{{ c }}));  //$ for c in "xyzw"
 //$ endfor
     } else {
       for (var k = chunk + lane; k < end; k += WORKGROUP_SIZE) { count_key({{ code_of }}(load_keys_{{ place }}(k))); }

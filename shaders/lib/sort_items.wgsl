@@ -14,16 +14,12 @@ fn read_{{ items_of.name }}_{{ place }}(tile: u32) {
     let segment = segment_of_{{ operand }}(tile * TILE, tile * TILE + TILE - 1u);
 //$ for number in range(count)
     if (segment == {{ number }}u) {
-//$ for k in range(items)
-      {{ items_of.name }}[{{ k }}] = {{ load }}_segment_{{ number }}(first + {{ 32 * k }}u);
-//$ endfor
+      {{ items_of.name }}[{{ k }}] = {{ load }}_segment_{{ number }}(first + {{ 32 * k }}u);  //$ for k in range(items)
       return;
     }
 //$ endfor
 //$ endif
-//$ for k in range(items)
-    {{ items_of.name }}[{{ k }}] = {{ load }}(first + {{ 32 * k }}u);
-//$ endfor
+    {{ items_of.name }}[{{ k }}] = {{ load }}(first + {{ 32 * k }}u);  //$ for k in range(items)
   } else {
 //$ for k in range(items)
     if (first + {{ 32 * k }}u < {{ used.n }}) { {{ items_of.name }}[{{ k }}] = {{ load }}(first + {{ 32 * k }}u); }
@@ -44,20 +40,14 @@ fn read_{{ items_of.name }}(tile: u32, place: u32) {
 fn read_codes(tile: u32, place: u32) {
   if (!tile_is_full(tile)) {
 //$ set last = "select(key_written(LAST_CODE), key_decode(LAST_CODE), place == INPUT)" if encodes else "key_decode(LAST_CODE)"
-//$ for k in range(items)
-    keys[{{ k }}] = {{ last }};
-//$ endfor
+    keys[{{ k }}] = {{ last }};  //$ for k in range(items)
   }
   read_keys(tile, place);
 //$ if encodes
   if (place != INPUT) {
-//$ for k in range(items)
-    keys[{{ k }}] = key_read(keys[{{ k }}]);
-//$ endfor
+    keys[{{ k }}] = key_read(keys[{{ k }}]);  //$ for k in range(items)
     return;
   }
 //$ endif
-//$ for k in range(items)
-  keys[{{ k }}] = key_encode(keys[{{ k }}]);
-//$ endfor
+  keys[{{ k }}] = key_encode(keys[{{ k }}]);  //$ for k in range(items)
 }

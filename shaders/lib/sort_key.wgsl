@@ -17,7 +17,7 @@ fn use_digit(packed: u32) {
 }
 
 // Passes hand codes to one another: only the first one encodes, and only the last one decodes.
-//$ include "lib/key_code.wgsl"
+//$ include "lib/key_code_" ~ key_words ~ ".wgsl"
 //$ if key_words == 1
 fn key_digit(code: Key) -> u32 { return (code >> digit_shift) & digit_mask; }
 //$ else

@@ -55,16 +55,12 @@ fn rank_enter(lanes: Lanes) {
 
 // Ranks the tile's keys in their rows, and returns to invocation b < BINS the number of keys in bin b.
 fn tile_count({{ rounds }}) -> u32 {
-//$ for i in range(8)
-  atomicStore(&stage[lane + {{ i }}u * WORKGROUP_SIZE], 0u);
-//$ endfor
+  atomicStore(&stage[lane + {{ i }}u * WORKGROUP_SIZE], 0u);  //$ for i in range(8)
   workgroupBarrier();
   rank_rows({{ passed }});
   var total = 0u;
   if (lane < BINS) {
-//$ for r in range(rows)
-    total += atomicLoad(&stage[{{ constants.BINS * r }}u + lane]);
-//$ endfor
+    total += atomicLoad(&stage[{{ constants.BINS * r }}u + lane]);  //$ for r in range(rows)
   }
   return total;
 }

@@ -3,9 +3,7 @@ fn read_ranked(tile: u32, place: u32) {
   read_codes(tile, place);
 //$ if fixes | length > 1
   if (load_routes(UNFIXED) != 0u) {
-//$ for k in range(items)
-    keys[{{ k }}] = key_fixed(keys[{{ k }}]);
-//$ endfor
+    keys[{{ k }}] = key_fixed(keys[{{ k }}]);  //$ for k in range(items)
   }
 //$ endif
 }

@@ -3,45 +3,7 @@
 const PARTS: u32 = {{ parts }}u;
 const PART: u32 = TILE / PARTS;
 //$ for items_of in moved
-//$ if items_of not in held
-// Values are read from their buffer only now: kept in registers they would cost the second workgroup on a
-// multiprocessor. All loads come first, so that they are in flight together. Loads for items of other parts all read
-// the same item.
-//$ for place in places
-fn stage_{{ items_of.name }}_{{ place }}(part: u32, tile: u32) {
-  let first = tile * TILE;
-//$ set load = "u32" if items_of.generated and place == "input" else "load_" ~ items_of.name ~ "_" ~ place
-//$ for k in range(items)
-  let to_{{ k }} = rank_of({{ k }}u) - part * PART;
-  let from_{{ k }} = first + tile_position({{ k }}u);
-  let moves_{{ k }} = to_{{ k }} < PART && from_{{ k }} < {{ used.n }};
-  let item_{{ k }} = {{ load }}(select(first, from_{{ k }}, moves_{{ k }}));
-//$ endfor
-//$ for k in range(items)
-  if (moves_{{ k }}) { stage_one_{{ items_of.name }}(to_{{ k }}, item_{{ k }}); }
-//$ endfor
-}
-//$ endfor
-fn stage_{{ items_of.name }}(part: u32, tile: u32, place: u32) {
-//$ for place in places
-  {{ "else " if not loop.first }}if (place == {{ place | upper }}) { stage_{{ items_of.name }}_{{ place }}(part, tile); }
-//$ endfor
-  workgroupBarrier();
-}
-//$ else
-fn stage_{{ items_of.name }}(part: u32) {
-//$ for k in range(items)
-//$ if parts == 1
-  stage_one_{{ items_of.name }}(rank_of({{ k }}u), {{ items_of.name }}[{{ k }}]);
-//$ else
-  if (rank_of({{ k }}u) - part * PART < PART) {
-    stage_one_{{ items_of.name }}(rank_of({{ k }}u) - part * PART, {{ items_of.name }}[{{ k }}]);
-  }
-//$ endif
-//$ endfor
-  workgroupBarrier();
-}
-//$ endif
+//$ include "lib/sort_stage_" ~ ("held" if items_of in held else "late") ~ ".wgsl"
 //$ if items_of.words == 1
 fn stage_one_{{ items_of.name }}(i: u32, word: u32) { atomicStore(&stage[i], word); }
 fn staged_{{ items_of.name }}(i: u32) -> u32 { return atomicLoad(&stage[i]); }

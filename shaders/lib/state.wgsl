@@ -15,6 +15,7 @@ const INCLUSIVE: u32 = 2u;  // the total of all tiles up to this one
 //$ set posted = entry if entry is defined else chain if chain is defined else none
 //$ set words = posted.words if posted else acc.words if acc is defined else 1
 //$ set Value = posted.type if posted else "Acc"
+//$ set read = ("atomicOr(%s, 0lu)" if state == "u64" else "atomicOr(%s, 0u)") if read_by_rmw else "atomicLoad(%s)"
 //$ if words > 1
 // An accumulator of several words has such a word, or pair, for each. All have the tag; while tags differ, the accumulator is
 // being written and counts as unpublished. A tile publishes one value for each tag, so equal tags mean one value.
@@ -46,17 +47,11 @@ fn state_poll(tile: u32) -> Published {
 //$ set parts = words if state == "u64" else 2 * words
 //$ for k in range(parts)
 //$ set place = "&states[%du * tile + %du]" % (parts, k)
-//$ if read_by_rmw
-  let word_{{ k }} = atomicOr({{ place }}, {{ "0lu" if state == "u64" else "0u" }});
-//$ else
-  let word_{{ k }} = atomicLoad({{ place }});
-//$ endif
+  let word_{{ k }} = {{ read % place }};
   let tag_{{ k }} = {{ "u32(word_%d >> 32u)" % k if state == "u64" else "word_%d >> 16u" % k }};
 //$ endfor
   let ready = (tag_0 >> 2u) == epoch
-//$ for k in range(1, parts)
-    && tag_{{ k }} == tag_0
-//$ endfor
+    && tag_{{ k }} == tag_0  //$ for k in range(1, parts)
   ;
   return Published(select(EMPTY, tag_0 & 3u, ready), {{ Value }}(
 //$ for k in range(words)
@@ -74,11 +69,7 @@ fn state_publish(tile: u32, flag: u32, value: {{ Value }}) {
   atomicStore(&states[tile], (u64(state_tag(flag)) << 32u) | u64(pack(value)));
 }
 fn state_poll(tile: u32) -> Published {
-//$ if read_by_rmw
-  let word = atomicOr(&states[tile], 0lu);
-//$ else
-  let word = atomicLoad(&states[tile]);
-//$ endif
+  let word = {{ read % "&states[tile]" }};
   let tag = u32(word >> 32u);
   return Published(select(EMPTY, tag & 3u, (tag >> 2u) == epoch), unpack(u32(word & 0xfffffffflu)));
 }
@@ -90,13 +81,8 @@ fn state_publish(tile: u32, flag: u32, value: {{ Value }}) {
   atomicStore(&states[2u * tile + 1u], (state_tag(flag) << 16u) | (bits >> 16u));
 }
 fn state_poll(tile: u32) -> Published {
-//$ if read_by_rmw
-  let low = atomicOr(&states[2u * tile], 0u);
-  let high = atomicOr(&states[2u * tile + 1u], 0u);
-//$ else
-  let low = atomicLoad(&states[2u * tile]);
-  let high = atomicLoad(&states[2u * tile + 1u]);
-//$ endif
+  let low = {{ read % "&states[2u * tile]" }};
+  let high = {{ read % "&states[2u * tile + 1u]" }};
   let tag = low >> 16u;
   let ready = tag == (high >> 16u) && (tag >> 2u) == epoch;
   return Published(select(EMPTY, tag & 3u, ready), unpack((low & 0xffffu) | (high << 16u)));

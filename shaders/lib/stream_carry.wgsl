@@ -12,12 +12,11 @@ fn carried_before(before: Acc) -> Acc {
   return combine(load_acc_carries(0u), here);
 }
 //$ if heads
+//$ set parts = ["load_carries(%du)" % words, "load_carries(%du)" % (words + 1)]
 // The last item of the window before.
-//$ if marks[0].bytes == 8
-fn carried_item() -> vec2<u32> { return vec2<u32>(load_carries({{ words }}u), load_carries({{ words + 1 }}u)); }
-//$ else
-fn carried_item() -> u32 { return load_carries({{ words }}u); }
-//$ endif
+fn carried_item() -> {{ "vec2<u32>" if marks[0].bytes == 8 else "u32" }} {
+  return {{ "vec2<u32>(%s, %s)" % (parts[0], parts[1]) if marks[0].bytes == 8 else parts[0] }};
+}
 //$ endif
 //$ else
 fn carried_before(before: Acc) -> Acc { return before; }

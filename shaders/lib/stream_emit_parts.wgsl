@@ -60,9 +60,7 @@ fn write_part_of_{{ pass.name }}(tile: u32, part: u32, length: u32, before: Acc,
     write_{{ pass.name }}(to, staged{{ pass.words }}(j));
 //$ else
     let i = tile * tile_size() + stage[j];
-//$ for f in late
-    write_{{ f.name }}(to, i);
-//$ endfor
+    write_{{ f.name }}(to, i);  //$ for f in late
 //$ if runs
     // A run's length is written by the head behind it.
     if (to > 0u && to <= params.room) {

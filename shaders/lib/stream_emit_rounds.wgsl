@@ -11,9 +11,7 @@ fn stage_begin() -> u32 { return sg_id * sg_size * 4u * ROUND_ROWS; }
 // The marks of a round.
 fn round_count(round: u32) -> Counts {
   var count = row_count(round * ROUND_ROWS);
-//$ for k in range(1, round_rows)
-  count += row_count(round * ROUND_ROWS + {{ k }}u);
-//$ endfor
+  count += row_count(round * ROUND_ROWS + {{ k }}u);  //$ for k in range(1, round_rows)
   return count;
 }
 // The first item of a subgroup's round, and the most that are written of it.
@@ -29,9 +27,7 @@ fn round_length(tile: u32, round: u32) -> u32 {
 var<private> round_{{ name }}: array<{{ pass.quad }}, ROUND_ROWS>;
 fn load_{{ name }}_of_round(tile: u32, round: u32) {
   if (tile_is_full(tile)) {
-//$ for k in range(round_rows)
-    round_{{ name }}[{{ k }}] = load4_{{ name }}(tile_item(tile, round * ROUND_ROWS + {{ k }}u));
-//$ endfor
+    round_{{ name }}[{{ k }}] = load4_{{ name }}(tile_item(tile, round * ROUND_ROWS + {{ k }}u));  //$ for k in range(round_rows)
   } else {
 //$ for k in range(round_rows)
     round_{{ name }}[{{ k }}] = load4_{{ name }}_guarded(tile_item(tile, round * ROUND_ROWS + {{ k }}u), item_count());
@@ -79,9 +75,7 @@ fn stage_row_of_{{ name }}(tile: u32, round: u32, k: u32, first_rank: Counts) {
 // Writes a round; `before` has the counts of all items before it.
 fn write_{{ name }}_of_round(tile: u32, round: u32, before: Acc) {
   let length = round_length(tile, round);
-//$ for k in range(round_rows)
-  if (length > {{ 4 * k }}u * sg_size) { write_row_of_{{ name }}(tile, round, {{ k }}u, before); }
-//$ endfor
+  if (length > {{ 4 * k }}u * sg_size) { write_row_of_{{ name }}(tile, round, {{ k }}u, before); }  //$ for k in range(round_rows)
 //$ if runs and name == "positions"
   if (length > 0u) { run_start = params.first + tile * tile_size() + stage[stage_begin() + length - 1u] + 1u; }
 //$ endif
@@ -95,9 +89,7 @@ fn write_row_of_{{ name }}(tile: u32, round: u32, k: u32, before: Acc) {
 //$ if name == "positions"
   let staged_{{ j }} = select(0u, stage[stage_begin() + rank_{{ j }}], rank_{{ j }} < length);
   let i_{{ j }} = tile * tile_size() + staged_{{ j }};
-//$ for f in late if f.read_together
-  let {{ f.name }}_{{ j }} = load_{{ f.name }}(i_{{ j }});
-//$ endfor
+  let {{ f.name }}_{{ j }} = load_{{ f.name }}(i_{{ j }});  //$ for f in late if f.read_together
 //$ if runs
   let head_before_{{ j }} = stage[stage_begin() + max(rank_{{ j }}, 1u) - 1u];
 //$ endif

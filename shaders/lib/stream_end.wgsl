@@ -6,12 +6,7 @@ fn emit_end(here: Acc) {
   let total = carried_before(here);
   let n = min(params.n, params.first + params.capacity);
   let counts = counts_of(total);
-//$ if two
-  store_{{ count }}(0u, counts.x);
-  store_{{ count }}(1u, counts.y);
-//$ else
-  store_{{ count }}(0u, counts);
-//$ endif
+  store_{{ count }}({{ loop.index0 }}u, {{ part }});  //$ for part in (["counts.x", "counts.y"] if two else ["counts"])
 //$ if splits
   store_{{ count }}({{ marks | length }}u, n - sum_of(counts));
 //$ endif
@@ -21,15 +16,11 @@ fn emit_end(here: Acc) {
 //$ endif
 //$ if carried
   // Behind what this window was given, in the same order.
-//$ for k in range(words)
-  store_carries({{ next + k }}u, total{{ "[%d]" % k if words > 1 }});
-//$ endfor
+  store_carries({{ next + k }}u, total{{ "[%d]" % k if words > 1 }});  //$ for k in range(words)
 //$ if heads
   if (item_count() > 0u) {
     let last = load_{{ marks[0].name }}(item_count() - 1u);
-//$ for k in range(next - words)
-    store_carries({{ next + words + k }}u, last{{ "[%d]" % k if marks[0].bytes == 8 }});
-//$ endfor
+    store_carries({{ next + words + k }}u, last{{ "[%d]" % k if marks[0].bytes == 8 }});  //$ for k in range(next - words)
   }
 //$ endif
 //$ endif

@@ -47,15 +47,11 @@ fn tile_total(tile: u32) -> Acc {
 // The same, with all loads on their way at once.
 fn tile_total_ahead(tile: u32) -> Acc {
   if (!tile_is_full(tile)) { return tile_total(tile); }
-//$ for r in range(vecs)
-  let marks_{{ r }} = row_marks(tile_item(tile, {{ r }}u));
-//$ endfor
+  let marks_{{ r }} = row_marks(tile_item(tile, {{ r }}u));  //$ for r in range(vecs)
   var lane = identity();
 //$ for word in range(0, vecs, 8)
   var marks_of_{{ word }} = marks_{{ word }};
-//$ for r in range(word + 1, [word + 8, vecs] | min)
-  marks_of_{{ word }} |= marks_{{ r }} << Counts({{ 4 * (r - word) }}u);
-//$ endfor
+  marks_of_{{ word }} |= marks_{{ r }} << Counts({{ 4 * (r - word) }}u);  //$ for r in range(word + 1, [word + 8, vecs] | min)
   lane = with_marks(lane, marks_of_{{ word }}, tile, {{ word }}u);
 //$ endfor
   return wg_scan(sg_reduce(lane)).total;

@@ -6,6 +6,4 @@ fn place_in_output(rank: u32, first: u32, before: Acc, count: Counts) -> Place {
 fn written_of(first: u32, most: u32, count: Counts) -> u32 { return count; }
 
 //$ include "lib/stream_write.wgsl"
-//$ for f in moved
-fn write_{{ f.name }}(to: Place, {{ f.given }}) { write_to_{{ f.outputs[0] }}(to, {{ f.gives }}); }
-//$ endfor
+fn write_{{ f.name }}(to: Place, {{ f.given }}) { write_to_{{ f.outputs[0] }}(to, {{ f.gives }}); }  //$ for f in moved

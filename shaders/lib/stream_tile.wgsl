@@ -9,40 +9,28 @@ const COUNT_MASK: u32 = (1u << COUNT_BITS) - 1u;
 var<private> marks: array<Counts, (VECS + 7u) / 8u>;  // four bits for each row
 var<private> ranks: array<Counts, (VECS + PACK - 1u) / PACK>;  // marks of earlier lanes in the row
 var<private> row_counts: array<Counts, (VECS + PACK - 1u) / PACK>;  // marks of all lanes in the row
-//$ for f in held
-var<private> held_{{ f.name }}: array<{{ f.quad }}, VECS>;
-//$ endfor
+var<private> held_{{ f.name }}: array<{{ f.quad }}, VECS>;  //$ for f in held
 //$ for f in guarded
 //$ include "lib/stream_load_guarded.wgsl"
 //$ endfor
 
 fn tile_load(tile: u32) {
-//$ for word in range(0, vecs, 8)
-  marks[{{ loop.index0 }}] = Counts();
-//$ endfor
+  marks[{{ loop.index0 }}] = Counts();  //$ for word in range(0, vecs, 8)
   if (tile_is_full(tile)) {
-//$ for r in range(vecs)
-    tile_load_row(tile, {{ r }}u);
-//$ endfor
+    tile_load_row(tile, {{ r }}u);  //$ for r in range(vecs)
   } else {
-//$ for r in range(vecs)
-    tile_load_row_guarded(tile, {{ r }}u);
-//$ endfor
+    tile_load_row_guarded(tile, {{ r }}u);  //$ for r in range(vecs)
   }
 }
 fn tile_load_row(tile: u32, r: u32) {
   let i = tile_item(tile, r);
-//$ for f in held
-  held_{{ f.name }}[r] = load4_{{ f.name }}(i);
-//$ endfor
+  held_{{ f.name }}[r] = load4_{{ f.name }}(i);  //$ for f in held
   keep_marks(r, {{ "marks_of_items(i, held_%s[r])" % marks[0].name if heads and marks[0].held else "row_marks(i)" }});
 }
 fn tile_load_row_guarded(tile: u32, r: u32) {
   let i = tile_item(tile, r);
   let n = item_count();
-//$ for f in held
-  held_{{ f.name }}[r] = load4_{{ f.name }}_guarded(i, n);
-//$ endfor
+  held_{{ f.name }}[r] = load4_{{ f.name }}_guarded(i, n);  //$ for f in held
   keep_marks(r, row_marks_guarded(i, n));
 }
 fn keep_marks(r: u32, of_row: Counts) { marks[r / 8u] |= of_row << Counts(4u * (r % 8u)); }
@@ -50,17 +38,13 @@ fn keep_marks(r: u32, of_row: Counts) { marks[r / 8u] |= of_row << Counts(4u * (
 // Returns what the subgroups before this one have, and what the tile has.
 fn tile_count(tile: u32) -> WorkgroupScan {
   var lane = identity();
-//$ for r in range(0, vecs, 8)
-  lane = with_marks(lane, marks[{{ loop.index0 }}], tile, {{ r }}u);
-//$ endfor
+  lane = with_marks(lane, marks[{{ loop.index0 }}], tile, {{ r }}u);  //$ for r in range(0, vecs, 8)
   return wg_scan(sg_reduce(lane));
 }
 
 // Ranks the tile's marks within their rows, without barriers.
 fn tile_rank() {
-//$ for g in range((vecs + pack - 1) // pack)
-  tile_rank_rows({{ g }}u);
-//$ endfor
+  tile_rank_rows({{ g }}u);  //$ for g in range((vecs + pack - 1) // pack)
 }
 //$ set of = "_counts" if runs else ""
 fn tile_rank_rows(g: u32) {

@@ -5,6 +5,7 @@
 // All calls must be in control flow that is uniform over the workgroup, because the emulation has barriers. From
 // `look_back_enter` to its end only the look_back_ functions may be called; only subgroup 0 needs their results.
 //$ set Chain = chain.type if chain is defined else "Acc"
+//$ set asks.lanes = true
 struct Lanes {
   @builtin(local_invocation_index) local: u32,
 //$ if subgroups == "native"
@@ -24,9 +25,7 @@ var<private> sg_lane: u32;
 var<private> sg_id: u32;
 var<private> sg_count: u32;
 
-//$ for kind in kinds
-struct SubgroupScan{{ kind.suffix }} { exclusive: {{ kind.type }}, inclusive: {{ kind.type }} }
-//$ endfor
+struct SubgroupScan{{ kind.suffix }} { exclusive: {{ kind.type }}, inclusive: {{ kind.type }} }  //$ for kind in kinds
 
 // The first lane of the subgroup that looks back. It need not be invocation 0.
 fn is_leader() -> bool { return sg_id == 0u && sg_lane == 0u; }
@@ -104,9 +103,7 @@ fn look_back_enter() -> bool { return local == 0u; }
 fn look_back_max(x: u32) -> u32 { return x; }
 fn look_back_reduce(x: {{ Chain }}) -> {{ Chain }} { return x; }
 //$ else
-//$ for kind in kinds
-var<workgroup> emulated{{ kind.suffix }}: array<{{ kind.type }}, WORKGROUP_SIZE>;
-//$ endfor
+var<workgroup> emulated{{ kind.suffix }}: array<{{ kind.type }}, WORKGROUP_SIZE>;  //$ for kind in kinds
 var<workgroup> emulated_words: array<u32, WORKGROUP_SIZE>;
 fn enter(lanes: Lanes) {
   local = lanes.local;

@@ -66,15 +66,11 @@ fn tile_load(tile: u32) {
     tile_items[{{ r }}] = {{ four }}(tile_item(tile, {{ r }}u));
 //$ elif 4 * quads * source.bytes < 16
     let first_{{ r }} = tile_item(tile, {{ r }}u);
-//$ for q in range(quads)
-    tile_items[{{ r * quads + q }}] = {{ four }}(first_{{ r }}{{ " + %du" % (4 * q) if q }});
-//$ endfor
+    tile_items[{{ r * quads + q }}] = {{ four }}(first_{{ r }}{{ " + %du" % (4 * q) if q }});  //$ for q in range(quads)
 //$ else
     let first_{{ r }} = tile_item(tile, {{ r }}u);
 //$ set row_items = 16 // source.bytes
-//$ for k in range(4 * quads // row_items)
-    let row_{{ r }}_{{ k }} = load_row_input(first_{{ r }} + {{ k * row_items }}u);
-//$ endfor
+    let row_{{ r }}_{{ k }} = load_row_input(first_{{ r }} + {{ k * row_items }}u);  //$ for k in range(4 * quads // row_items)
 //$ for q in range(quads)
 //$ if source.bytes == 8
     tile_items[{{ r * quads + q }}] = {{ "number4" if local else "lift4" }}(array<vec4<u32>, 2>(row_{{ r }}_{{ 2 * q }}, row_{{ r }}_{{ 2 * q + 1 }}));

@@ -13,15 +13,11 @@ var<private> tile_before: array<{{ A }}, ROWS>;
 fn tile_sum() -> WorkgroupScan {
 //$ if op.commutative
   var v = tile_items[0];
-//$ for k in range(1, vecs)
-  v = {{ join }}4(v, tile_items[{{ k }}]);
-//$ endfor
+  v = {{ join }}4(v, tile_items[{{ k }}]);  //$ for k in range(1, vecs)
   return wg_scan(sg_reduce(quad_sum(v)));
 //$ else
   var sum = {{ e }};
-//$ for r in range(rows)
-  sum = {{ join }}(sum, sg_reduce(row_sum({{ r }}u)));
-//$ endfor
+  sum = {{ join }}(sum, sg_reduce(row_sum({{ r }}u)));  //$ for r in range(rows)
   return wg_scan(sum);
 //$ endif
 }
@@ -29,9 +25,7 @@ fn quad_sum(v: {{ AQuad }}) -> {{ A }} { return {{ join }}({{ join }}(v.x, v.y),
 // What the lane has of row r.
 fn row_sum(r: u32) -> {{ A }} {
   var sum = quad_sum(tile_items[r * QUADS]);
-//$ for q in range(1, quads)
-  sum = {{ join }}(sum, quad_sum(tile_items[r * QUADS + {{ q }}u]));
-//$ endfor
+  sum = {{ join }}(sum, quad_sum(tile_items[r * QUADS + {{ q }}u]));  //$ for q in range(1, quads)
   return sum;
 }
 
@@ -39,9 +33,7 @@ fn row_sum(r: u32) -> {{ A }} {
 // this subgroup.
 fn tile_scan(before: {{ A }}) {
   var carry = before;
-//$ for r in range(rows)
-  carry = tile_scan_row({{ r }}u, carry);
-//$ endfor
+  carry = tile_scan_row({{ r }}u, carry);  //$ for r in range(rows)
 }
 fn tile_scan_row(r: u32, carry: {{ A }}) -> {{ A }} {
 //$ for q in range(quads)
@@ -60,13 +52,9 @@ fn tile_scan_row(r: u32, carry: {{ A }}) -> {{ A }} {
 // Writes the tile, with `before` as the prefix of all items.
 fn tile_store(tile: u32, before: Acc) {
   if (tile_is_full(tile)) {
-//$ for r in range(rows)
-    tile_store_row(tile, {{ r }}u, before, true);
-//$ endfor
+    tile_store_row(tile, {{ r }}u, before, true);  //$ for r in range(rows)
   } else {
-//$ for r in range(rows)
-    tile_store_row(tile, {{ r }}u, before, false);
-//$ endfor
+    tile_store_row(tile, {{ r }}u, before, false);  //$ for r in range(rows)
   }
 }
 fn tile_store_row(tile: u32, r: u32, before: Acc, full: bool) {
@@ -87,20 +75,14 @@ fn tile_store_row(tile: u32, r: u32, before: Acc, full: bool) {
 //$ set per_row = 4 // sink.bytes
 //$ for k in range(quads // per_row)
     store_row_output(i + {{ 16 // sink.bytes * k }}u, vec4<u32>(
-//$ for q in range(per_row)
-      lower4(results_{{ k * per_row + q }}),
-//$ endfor
+      lower4(results_{{ k * per_row + q }}),  //$ for q in range(per_row)
     ));
 //$ endfor
 //$ else
-//$ for q in range(quads)
-    put4(i + {{ 4 * q }}u, results_{{ q }});
-//$ endfor
+    put4(i + {{ 4 * q }}u, results_{{ q }});  //$ for q in range(quads)
 //$ endif
   } else {
-//$ for q in range(quads)
-    put4_guarded(i + {{ 4 * q }}u, results_{{ q }});
-//$ endfor
+    put4_guarded(i + {{ 4 * q }}u, results_{{ q }});  //$ for q in range(quads)
   }
 }
 

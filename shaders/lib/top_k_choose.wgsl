@@ -7,18 +7,14 @@ fn fill_slots_{{ step }}() {
 //$ if ragged
   let slots = workgroupUniformLoad(&row_slots);
 //$ endif
-  let parts = max({{ slots }}, LANES);
+  let parts = max({{ slots }}, WORKGROUP_SIZE);
   workgroupBarrier();
-  for (var s = local; s < parts; s += LANES) {
+  for (var s = local; s < parts; s += WORKGROUP_SIZE) {
     var found = NO_CODE;
     var j = s;
     while (j + {{ together - 1 }}u * parts < {{ length }}) {
-//$ for t in range(together)
-      let code_{{ t }} = code_at_{{ step }}(j + {{ t }}u * parts);
-//$ endfor
-//$ for t in range(together)
-      found = least(found, code_{{ t }});
-//$ endfor
+      let code_{{ t }} = code_at_{{ step }}(j + {{ t }}u * parts);  //$ for t in range(together)
+      found = least(found, code_{{ t }});  //$ for t in range(together)
       j += {{ together }}u * parts;
     }
     while (j < {{ length }}) {
@@ -29,7 +25,7 @@ fn fill_slots_{{ step }}() {
   }
   for (var size = parts >> 1u; size >= {{ slots }}; size >>= 1u) {
     workgroupBarrier();
-    for (var s = local; s < size; s += LANES) { codes[s] = least(codes[s], codes[s + size]); }
+    for (var s = local; s < size; s += WORKGROUP_SIZE) { codes[s] = least(codes[s], codes[s + size]); }
   }
 }
 // Collects the codes up to a limit, in any order, as far as there is room; counts them, and those below it.
@@ -39,12 +35,10 @@ fn collect_{{ step }}(limit: Key) {
   while (j < {{ length }}) {
     // Places behind the end count as the last one, and are not taken. Many invocations that each take many codes would wait
     // for each other at the counter, so they take room for several at once.
-//$ for t in range(together)
-    let code_{{ t }} = code_at_{{ step }}(min(j + {{ t }}u * LANES, {{ length }} - 1u));
-//$ endfor
+    let code_{{ t }} = code_at_{{ step }}(min(j + {{ t }}u * WORKGROUP_SIZE, {{ length }} - 1u));  //$ for t in range(together)
     var taken = 0u;
 //$ for t in range(together)
-    let take_{{ t }} = !less(limit, code_{{ t }}) & (j + {{ t }}u * LANES < {{ length }});
+    let take_{{ t }} = !less(limit, code_{{ t }}) & (j + {{ t }}u * WORKGROUP_SIZE < {{ length }});
     taken += select(0u, 1u, take_{{ t }});
     below += select(0u, 1u, take_{{ t }} & less(code_{{ t }}, limit));
 //$ endfor
@@ -52,12 +46,12 @@ fn collect_{{ step }}(limit: Key) {
       var at = atomicAdd(&collected, taken);
 //$ for t in range(together)
       if (take_{{ t }}) {
-        put_entry(at, code_{{ t }}, j + {{ t }}u * LANES);
+        put_entry(at, code_{{ t }}, j + {{ t }}u * WORKGROUP_SIZE);
         at += 1u;
       }
 //$ endfor
     }
-    j += {{ together }}u * LANES;
+    j += {{ together }}u * WORKGROUP_SIZE;
   }
   if (below > 0u) { atomicAdd(&collected_below, below); }
 }
@@ -65,7 +59,7 @@ fn collect_{{ step }}(limit: Key) {
 fn find_kth_{{ step }}() -> Kth {
   var some = Key();
   var every = NO_CODE;
-  for (var j = local; j < {{ length }}; j += LANES) {
+  for (var j = local; j < {{ length }}; j += WORKGROUP_SIZE) {
     let code = code_at_{{ step }}(j);
     some |= code;
     every &= code;
@@ -94,15 +88,15 @@ fn find_kth_{{ step }}() -> Kth {
       known{{ word }} |= 255u << shift;
     } else {
       workgroupBarrier();
-      for (var b = local; b < BINS; b += LANES) { atomicStore(&bins[b], 0u); }
+      for (var b = local; b < BINS; b += WORKGROUP_SIZE) { atomicStore(&bins[b], 0u); }
       workgroupBarrier();
-      for (var j = local; j < {{ length }}; j += LANES) {
+      for (var j = local; j < {{ length }}; j += WORKGROUP_SIZE) {
         let code = code_at_{{ step }}(j);
         if (same(code & known, kth)) { atomicAdd(&bins[(code{{ word }} >> shift) & 255u], 1u); }
       }
       workgroupBarrier();
       // Each invocation has consecutive bins, or none.
-      let each = max(1u, BINS / LANES);
+      let each = max(1u, BINS / WORKGROUP_SIZE);
       var mine = 0u;
       for (var b = local * each; b < min((local + 1u) * each, BINS); b++) { mine += atomicLoad(&bins[b]); }
       let first = prefix_sum(mine);
@@ -131,7 +125,7 @@ fn find_kth_{{ step }}() -> Kth {
 fn choose_{{ step }}(row_items: u32) -> u32 {
   if (row_items <= ROOM) {
     workgroupBarrier();
-    for (var j = local; j < row_items; j += LANES) {
+    for (var j = local; j < row_items; j += WORKGROUP_SIZE) {
       codes[j] = code_at_{{ step }}(j);
       places[j] = j;
     }
@@ -176,13 +170,13 @@ fn choose_{{ step }}(row_items: u32) -> u32 {
   // Exactly k: those below it in any order, then the first `left` that equal it, by consecutive parts of the row.
   workgroupBarrier();
   if (local == 0u) { atomicStore(&collected, 0u); }
-  let each = ({{ length }} + LANES - 1u) / LANES;
+  let each = ({{ length }} + WORKGROUP_SIZE - 1u) / WORKGROUP_SIZE;
   let begin = min(local * each, {{ length }});
   let end = min(begin + each, {{ length }});
   var equal = 0u;
   for (var j = begin; j < end; j++) { equal += select(0u, 1u, same(code_at_{{ step }}(j), limit)); }
   var rank = prefix_sum(equal);
-  for (var j = local; j < {{ length }}; j += LANES) {
+  for (var j = local; j < {{ length }}; j += WORKGROUP_SIZE) {
     let code = code_at_{{ step }}(j);
     if (less(code, limit)) { put_entry(atomicAdd(&collected, 1u), code, j); }
   }

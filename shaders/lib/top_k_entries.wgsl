@@ -6,11 +6,11 @@ fn power_of_two_from(n: u32) -> u32 { return select(1u << (32u - countLeadingZer
 // Sorts the first `count` entries by code and place.
 fn sort_entries(count: u32) {
   let size = power_of_two_from(count);
-  if (size * size <= COMPARISONS * LANES) {
+  if (size * size <= COMPARISONS * WORKGROUP_SIZE) {
     sort_by_ranks(count, size);
   } else {
     // What fills up comes behind all others.
-    for (var e = count + local; e < size; e += LANES) {
+    for (var e = count + local; e < size; e += WORKGROUP_SIZE) {
       codes[e] = NO_CODE;
       places[e] = NO_PLACE;
     }
@@ -20,7 +20,7 @@ fn sort_entries(count: u32) {
 // Sorts the first k entries by place alone.
 fn sort_by_places() {
   workgroupBarrier();
-  for (var e = local; e < {{ k }}; e += LANES) { codes[e] = Key(); }
+  for (var e = local; e < {{ k }}; e += WORKGROUP_SIZE) { codes[e] = Key(); }
 //$ if few
   sort_by_ranks(params.k, power_of_two_from(params.k));
 //$ else
@@ -29,7 +29,7 @@ fn sort_by_places() {
 }
 // The place of an entry is the number of entries that come before it: as many comparisons as pairs, but only two waits.
 fn sort_by_ranks(count: u32, size: u32) {
-  let shares = max(min(LANES / size, size), 1u);  // invocations that share the comparisons of an entry
+  let shares = max(min(WORKGROUP_SIZE / size, size), 1u);  // invocations that share the comparisons of an entry
   let e = local % size;
   let share_items = (count + shares - 1u) / shares;
   let first = (local / size) * share_items;
@@ -64,7 +64,7 @@ fn sort_by_exchanges(size: u32) {
   for (var width = 2u; width <= size; width <<= 1u) {
     for (var d = width >> 1u; d > 0u; d >>= 1u) {
       workgroupBarrier();
-      for (var p = local; p < size / 2u; p += LANES) {
+      for (var p = local; p < size / 2u; p += WORKGROUP_SIZE) {
         let a = ((p & ~(d - 1u)) << 1u) | (p & (d - 1u));
         let b = a | d;
         if (comes_before(b, a) == ((a & width) == 0u)) {
@@ -88,8 +88,8 @@ fn kth_of_slots() -> Key {
   let slots = workgroupUniformLoad(&row_slots);
 //$ endif
 //$ if not few
-  if ({{ slots }} > LANES || {{ slots }} * {{ slots }} > 2u * COMPARISONS * LANES) {
-    for (var s = local; s < {{ slots }}; s += LANES) { places[s] = s; }
+  if ({{ slots }} > WORKGROUP_SIZE || {{ slots }} * {{ slots }} > 2u * COMPARISONS * WORKGROUP_SIZE) {
+    for (var s = local; s < {{ slots }}; s += WORKGROUP_SIZE) { places[s] = s; }
     sort_entries({{ slots }});
     let limit = codes[{{ k }} - 1u];
     workgroupBarrier();
@@ -98,7 +98,7 @@ fn kth_of_slots() -> Key {
 //$ endif
   workgroupBarrier();
   let s = local & ({{ slots }} - 1u);
-  let share_items = {{ slots }} / (LANES / {{ slots }});
+  let share_items = {{ slots }} / (WORKGROUP_SIZE / {{ slots }});
   let first = (local / {{ slots }}) * share_items;
   if (local == 0u) {
     atomicStore(&bins[0], 0u);
@@ -113,7 +113,7 @@ fn kth_of_slots() -> Key {
   smaller = {{ k }};
   if (local < {{ slots }}) {
     smaller = 0u;
-    for (var p = local; p < LANES; p += {{ slots }}) { smaller += sums[p]; }
+    for (var p = local; p < WORKGROUP_SIZE; p += {{ slots }}) { smaller += sums[p]; }
   }
 //$ if key_words == 1
   if (smaller < {{ k }}) { atomicMax(&bins[0], code); }

@@ -1,5 +1,5 @@
 // The items among which a top-k looks, as codes of which the smallest win: all items of a window, or those of listed groups.
-//$ include "lib/key_code.wgsl"
+//$ include "lib/key_code_" ~ key_words ~ ".wgsl"
 //$ if key_words == 1
 const NO_CODE: Key = 0xffffffffu;
 fn less(a: Key, b: Key) -> bool { return a < b; }

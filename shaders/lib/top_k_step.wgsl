@@ -24,13 +24,9 @@ fn least_of_some(i: u32) -> Key {
 // The minimum of a lane's items of a step. Rows are written out, so that all loads are in flight together.
 fn step_minimum(first: u32, row_items: u32) -> Key {
   if (first + (ROWS - 1u) * row_items + 4u <= {{ used.n }}) {
-//$ for r in range(rows)
-    let row_{{ r }} = least_of_4(first + {{ r }}u * row_items);
-//$ endfor
+    let row_{{ r }} = least_of_4(first + {{ r }}u * row_items);  //$ for r in range(rows)
     var found = row_0;
-//$ for r in range(1, rows)
-    found = least(found, row_{{ r }});
-//$ endfor
+    found = least(found, row_{{ r }});  //$ for r in range(1, rows)
     return found;
   }
   var found = NO_CODE;

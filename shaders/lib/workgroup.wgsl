@@ -1,8 +1,5 @@
 // From subgroups to the workgroup: combines one value per subgroup, in order.
-override WORKGROUP_SIZE: u32 = 256u;
-//$ for kind in kinds
-var<workgroup> wg_totals{{ kind.suffix }}: array<{{ kind.type }}, WORKGROUP_SIZE>;
-//$ endfor
+var<workgroup> wg_totals{{ kind.suffix }}: array<{{ kind.type }}, WORKGROUP_SIZE>;  //$ for kind in kinds
 
 //$ include "lib/subgroup.wgsl"
 

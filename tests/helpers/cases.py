@@ -551,7 +551,7 @@ def struct_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
 
 
 def index_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
-    """Items of each index, by atomics and by compare-and-swap; and pairs of items in bins."""
+    """Items of each index, by atomics, by compare-and-swap and by sorting; and pairs of items in bins."""
     lengths = {"indices": n, "items": n, "output": 300}
     for index, datatype, op in (
         ("u32", "f32", gw.Add), ("i64", "i32", gw.Max), ("u8", "f32", gw.Min), ("u32", "u32", USER_ADD),
@@ -559,6 +559,8 @@ def index_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
         primitive = gw.ReduceByIndex(None, index, datatype, op, size=300, capabilities=FULL)
         sizes = {name: primitive.signature.datatype(name).itemsize_bytes for name in lengths}
         yield f"reduce_by_index-{index}-{datatype}-{op.name}", primitive.plan(gw.Layout.separate(sizes, **lengths))
+    by_sorting = gw.ReduceByIndex(None, "u32", "u32", gw.Min, size=300, strategy="sort", capabilities=FULL)
+    yield "reduce_by_index-sort", by_sorting.plan(gw.Layout.separate(**lengths))
     lengths = {"x": n, "y": n, "output": 256}
     yield "histogram2d", gw.Histogram2D.plan_for(capabilities=FULL, lengths=lengths)
 

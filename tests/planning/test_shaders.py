@@ -10,12 +10,10 @@ import pytest
 import gridwise_py as gw
 from gridwise_py.backend.device_state import state_of
 from gridwise_py.planning import shaders
-from gridwise_py.planning.builder import parameter_words
 from gridwise_py.planning.shaders import (
     compose,
     dump,
     numbered,
-    parameter_fields,
     prologue,
     refuse_fatal_text,
     shader_directory,
@@ -219,21 +217,6 @@ def test_no_file_composes_without_its_values():
     for path in TEMPLATES:
         with pytest.raises(gw.ShaderError, match=re.escape(path.name)):
             compose(path.name)
-
-
-def test_the_fields_of_params_are_those_that_a_file_declares():
-    text = "struct Params {\n  n: u32,  // items, all: of them\n  flags : u32,\n  last: u32\n}\nvar<uniform> p: Params;"
-    assert parameter_fields("a.wgsl", text) == ("n", "flags", "last")
-    with pytest.raises(gw.ShaderError, match=r"a\.wgsl.*x are not"):
-        parameter_fields("a.wgsl", "struct Params { n: u32, x: f32 }")
-    with pytest.raises(gw.ShaderError, match=r"a\.wgsl.*no struct Params"):
-        parameter_fields("a.wgsl", "// struct Params { n: u32 }")
-
-
-def test_parameters_are_filled_by_name_in_the_order_of_the_file():
-    assert parameter_words("a.wgsl", ["n", "flags"], {"flags": 7, "n": -1}) == (2**32 - 1, 7, 0, 0)
-    with pytest.raises(gw.ShaderError, match=r"gives no tiles, and the file declares no blocks"):
-        parameter_words("a.wgsl", ["n", "tiles"], {"n": 1, "blocks": 2})
 
 
 def test_a_missing_attribute_is_an_error_too(folder):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import gridwise_py as gw
 from gridwise_py.planning.builder import PlanBuilder
+from gridwise_py.planning.kernel_request import KernelFile, Memory
 from gridwise_py.planning.windows import windows_of
 from gridwise_py.runtime.context import context_of
 from helpers.strategies import (
@@ -450,10 +451,14 @@ def test_a_kernel_that_writes_vec4_in_segments(device):
             builder = PlanBuilder("copy", layout, self.capabilities)
             blocks = -(-n // TILE)
             builder.kernel(
-                "copy", "copy.wgsl", reads={"input": layout["input"]}, writes={"output": layout["output"]},
-                params={"n": n, "blocks": blocks}, workgroups=blocks, constants={"WORKGROUP_SIZE": 64},
-                context={"datatype": "u32", "vecs": 1, "regions": 1},
-            )  # fmt: skip
+                "copy",
+                KernelFile(
+                    "copy.wgsl", context={"datatype": "u32", "vecs": 1, "regions": 1}, constants={"WORKGROUP_SIZE": 64}
+                ),
+                Memory(reads={"input": layout["input"]}, writes={"output": layout["output"]}),
+                params={"n": n, "blocks": blocks},
+                extent="blocks",
+            )
             return builder.build(gw.Work(n, 4 * n, 4 * n), {})
 
     x = exact_items("add", "u32", 3 * WINDOW + 5)

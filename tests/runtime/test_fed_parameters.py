@@ -7,6 +7,7 @@ import wgpu
 import gridwise_py as gw
 from gridwise_py.errors import ShaderError
 from gridwise_py.planning.builder import PlanBuilder
+from gridwise_py.planning.kernel_request import KernelFile, Memory
 from gridwise_py.planning.plan import Copy, Kernel, Plan, Work
 from gridwise_py.runtime.context import context_of
 from gridwise_py.runtime.executor import BufferRange
@@ -33,11 +34,13 @@ class Head(gw.Primitive):
         n = layout["input"].length
         for part in ("first", "again"):  # two kernels, of which each has its own parameters
             builder.kernel(
-                part, "copy.wgsl",
-                reads={"input": layout["input"].by_words()}, writes={"output": layout["output"].by_words()},
-                params={"n": n, "blocks": -(-n // 256)}, workgroups=-(-n // 256),
-                constants={"WORKGROUP_SIZE": 64}, context={"vecs": 1, "regions": 1}, fed={self.fed: layout["items"]},
-            )  # fmt: skip
+                part,
+                KernelFile("copy.wgsl", context={"vecs": 1, "regions": 1}, constants={"WORKGROUP_SIZE": 64}),
+                Memory(reads={"input": layout["input"].by_words()}, writes={"output": layout["output"].by_words()}),
+                params={"n": n, "blocks": -(-n // 256)},
+                extent="blocks",
+                fed={self.fed: layout["items"]},
+            )
         return builder.build(Work(n, 4 * n, 4 * n), {})
 
 

@@ -8,6 +8,7 @@ import wgpu
 
 from ...call_errors import explained
 from ...planning.builder import PlanBuilder
+from ...planning.kernel_request import KernelFile, Memory
 from ...planning.layout import COUNT, Layout
 from ...planning.plan import Plan, Work
 from ...planning.signature import Argument, SameAs
@@ -105,19 +106,22 @@ class Elementwise(Primitive):
                 blocks = -(-window.length // each.tile_items)
                 builder.kernel(
                     window.label(self.shader),
-                    f"{self.shader}.wgsl",
-                    reads={name: window.operands[name] for name in inputs},
-                    writes={"output": window.operands["output"]},
+                    KernelFile(
+                        f"{self.shader}.wgsl",
+                        context={**self._template_values(), "vecs": each.vecs, "regions": regions},
+                        constants={"WORKGROUP_SIZE": each.workgroup_size},
+                        shader_checks=self._shader_checks,
+                        features=self._features,
+                    ),
+                    Memory(
+                        reads={name: window.operands[name] for name in inputs},
+                        writes={"output": window.operands["output"]},
+                        units=self._units(),
+                    ),
                     params={"n": window.length, "blocks": blocks, **self._params()},
-                    workgroups=blocks,
-                    constants={"WORKGROUP_SIZE": each.workgroup_size},
-                    context={**self._template_values(), "vecs": each.vecs, "regions": regions},
-                    shader_checks=self._shader_checks,
-                    features=self._features,
+                    extent="blocks",
                     sibling=each != shape,
-                    units=self._units(),
-                    counted=True,
-                    first=window.first,
+                    counted_from=window.first,
                 )
         read_bytes, written_bytes = sum(layout[name].nbytes for name in inputs), layout["output"].nbytes
         counted = builder.counted_work(n, read_bytes // max(n, 1), written_bytes // max(n, 1))

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import wgpu
 
 from ...planning.builder import PlanBuilder
+from ...planning.kernel_request import KernelFile, Memory
 from ...planning.layout import Layout, Operand
 from ...planning.plan import Plan, Work
 from ...planning.windows import Window, windows_of
@@ -88,15 +89,19 @@ class ItemsKernel(Primitive):
             reads = {name: window.operands.get(name, layout[name]) for name in inputs}
             builder.kernel(
                 window.label(self.shader),
-                f"{self.shader}.wgsl",
-                reads=reads,
-                writes={"output": window.operands["output"]},
+                KernelFile(
+                    f"{self.shader}.wgsl",
+                    context={"sink": described(self.datatype), "vecs": shape.vecs, **self._context_values()},
+                    constants={"WORKGROUP_SIZE": shape.workgroup_size},
+                    features=FEATURES_OF_FLOAT64 if self._computes_float64 else (),
+                ),
+                Memory(
+                    reads=reads,
+                    writes={"output": window.operands["output"]},
+                    units=self._units({**reads, "output": output}),
+                ),
                 params={"n": window.length, "blocks": blocks, **self._params(window, values)},
-                workgroups=blocks,
-                constants={"WORKGROUP_SIZE": shape.workgroup_size},
-                context={"sink": described(self.datatype), "vecs": shape.vecs, **self._context_values()},
-                features=FEATURES_OF_FLOAT64 if self._computes_float64 else (),
-                units=self._units({**reads, "output": output}),
+                extent="blocks",
             )
         read_bytes = sum(layout[name].length * layout[name].item_bytes for name in inputs)
         work = Work(output.length, read_bytes, output.length * output.item_bytes)

@@ -1,4 +1,4 @@
-"""Codes of keys: unsigned integers whose order is that of the keys (shaders/lib/key_code.wgsl)."""
+"""Codes of keys: unsigned integers whose order is that of the keys (shaders/lib/key_code_1.wgsl, key_code_2.wgsl)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def key_words(datatype: Datatype) -> int:
 
 
 def key_context(datatype: Datatype, *, descending: bool = False) -> dict[str, Any]:
-    """Return the template values of lib/key_code.wgsl."""
+    """Return the template values of these files."""
     return {
         "key_words": key_words(datatype),
         "key_bytes": datatype.itemsize_bytes,

@@ -13,6 +13,7 @@ from ...errors import ArgumentError, DatatypeError, LimitError
 from ...planning.builder import PlanBuilder
 from ...planning.faults import HEALTHY, Faults
 from ...planning.kernel_constants import RAW_INPUT, RAW_OUTPUT
+from ...planning.kernel_request import Extent, KernelFile, Memory
 from ...planning.layout import COUNT, Layout, Operand
 from ...planning.windows import Window, windows_of
 from ...runtime.operator_check import check_operator
@@ -249,7 +250,8 @@ class OperatorPrimitive(Primitive):
         context = operator_context(
             self.op, self.result_datatype, self.mode, fixed_order=self._fixed_order is not None, **memory
         )
-        return {**context, "vecs": shape.vecs, **more}
+        block_total = "by_quads" if self.op.commutative else "in_order"
+        return {**context, "block_total": block_total, "vecs": shape.vecs, **more}
 
     def _add(
         self,
@@ -261,7 +263,7 @@ class OperatorPrimitive(Primitive):
         input: Operand,
         output: Operand,
         params: Mapping[str, int],
-        workgroups: int,
+        extent: Extent,
         flags: int = 0,
         carries: Operand | None = None,
         carry_out: bool = False,
@@ -281,9 +283,14 @@ class OperatorPrimitive(Primitive):
         native = ("subgroup",) if self.mode.kind == "native" else ()
         builder.kernel(
             label,
-            shader,
-            reads=reads,
-            writes=writes,
+            KernelFile(
+                shader,
+                context=self._context_for(shape, flags, **context),
+                constants={"WORKGROUP_SIZE": shape.workgroup_size, **(constants or {})},
+                shader_checks=self.op.checks_for(self.result_datatype),
+                features=tuple(dict.fromkeys(native + self._features_of(flags) + features)),
+            ),
+            Memory(reads=reads, writes=writes, atomics=atomics or {}, units=self._units(flags)),
             params={
                 "n": self._items_in(input) if items is None else items,
                 **params,
@@ -291,15 +298,9 @@ class OperatorPrimitive(Primitive):
                 **self._accumulator.params,
                 **({} if self._fixed_order is None else {"zero": 0}),  # of lib/seal.wgsl
             },
-            workgroups=workgroups,
-            constants={"WORKGROUP_SIZE": shape.workgroup_size, **(constants or {})},
-            context=self._context_for(shape, flags, **context),
-            atomics=atomics,
-            shader_checks=self.op.checks_for(self.result_datatype),
-            features=tuple(dict.fromkeys(native + self._features_of(flags) + features)),
+            extent=extent,
             sibling=sibling,
-            units=self._units(flags),
-            counted=counted,
+            counted_from=0 if counted else None,
         )
 
     def _add_blocks(
@@ -327,7 +328,7 @@ class OperatorPrimitive(Primitive):
         in_tiles = {"max_blocks": shape.max_blocks} if counted else {"tiles": tiles, "tiles_per_block": per_block}
         self._add(
             builder, label, shader, shape, input=input, output=output, params={**in_tiles, "blocks": blocks},
-            workgroups=blocks, counted=counted, **more,
+            extent="blocks", counted=counted, **more,
         )  # fmt: skip
 
     def _add_block_pairs(

@@ -10,6 +10,7 @@ from ...errors import ArgumentError, LimitError
 from ...planning.builder import PlanBuilder
 from ...planning.faults import HEALTHY, Faults
 from ...planning.kernel_constants import BINS, CONTROL_WORDS, DIGIT_WIDTH_SHIFT, DIGIT_WORD_SHIFT, ROUTES_FIRST_BIN
+from ...planning.kernel_request import Extent, KernelFile, Memory
 from ...planning.layout import Operand
 from ...planning.plan import Fill
 from ...planning.source import Source
@@ -176,29 +177,31 @@ class _Sort:
         shader: str,
         *,
         params: Mapping[str, int],
-        workgroups: int,
+        extent: Extent,
         context: Mapping[str, Any],
         reads: Mapping[str, Operand] | None = None,
         writes: Mapping[str, Operand] | None = None,
         workgroup_size: int | None = None,
         counted: bool = True,
+        constants: Mapping[str, int] | None = None,
+        features: tuple[str, ...] | None = None,
         **more: Any,
     ) -> None:
-        """Add a kernel."""
-        constants = {"WORKGROUP_SIZE": workgroup_size or self.config.shape.workgroup_size}
+        """Add a kernel; `more` is of its memory."""
+        size = workgroup_size or self.config.shape.workgroup_size
         self.builder.kernel(
             label,
-            shader,
-            reads=reads or {},
-            writes=writes or {},
+            KernelFile(
+                shader,
+                context=context,
+                constants={"WORKGROUP_SIZE": size, **(constants or {})},
+                features=self.features if features is None else features,
+            ),
+            Memory(reads=reads or {}, writes=writes or {}, **more),
             params={"n": self.n, **params, "identity_bits": 0},
-            workgroups=workgroups,
-            constants={**constants, **more.pop("constants", {})},
-            context=context,
-            features=more.pop("features", self.features),
+            extent=extent,
             sibling=self.sibling,
-            counted=counted,
-            **more,
+            counted_from=0 if counted else None,
         )
 
     def small(self) -> None:
@@ -209,7 +212,7 @@ class _Sort:
             reads={name: o for name, o in tiled.items() if name.endswith("_input")},
             writes={name: o for name, o in tiled.items() if name.endswith("_output")},
             params={f"digit_{i}": digit for i, digit in enumerate(self.digits)},
-            workgroups=1,
+            extent=None,
             context=self.config.tile_context(
                 all_held=True, places=_PLACES[:1], passes=len(self.digits), fix_when_ranked=True,
                 stored=[name.removesuffix("_output") for name in tiled if name.endswith("_output")],
@@ -252,13 +255,13 @@ class _Sort:
                 if config.faults.stall_every and not self.sibling:
                     # One epoch bit tells a pass from the previous one only if every tile publishes.
                     builder.step(Fill(states.buffer, 0, states.size_bytes))
-                self.move(index, params, tiles, {"routes": routes}, states)
+                self.move(index, params, {"routes": routes}, states)
             return {"tiles": tiles, "blocks": tiles}
         counts, offsets = (builder.scratch(name, blocks * BINS) for name in ("counts", "offsets"))
         for index, params in enumerate(passes):
             params |= {"blocks": blocks, "tiles_per_block": per_block}
             self.count_blocks(index, params | {"block_items": per_block * shape.tile_items}, routes, counts, offsets)
-            self.move(index, params, blocks, {"routes": routes, "offsets": offsets})
+            self.move(index, params, {"routes": routes, "offsets": offsets})
         return {"tiles": tiles, "blocks": blocks}
 
     def histogram(self, routes: Operand) -> None:
@@ -281,7 +284,7 @@ class _Sort:
                 "blocks": blocks, "block_items": block_items,
                 **{f"digit_{i}": digit for i, digit in enumerate(self.digits)},
             },
-            workgroups=blocks,
+            extent="blocks",
             workgroup_size=shape.count_workgroup_size,
             constants={
                 "SPIN_LIMIT": min(config.spin_limit, _HISTOGRAM_SPINS),
@@ -303,7 +306,7 @@ class _Sort:
             reads={"begins": begins},
             writes={"keys_output": self.operands["keys_output"]},
             params={},
-            workgroups=workgroups,
+            extent=workgroups,
             workgroup_size=_FILL_WORKGROUP_SIZE,
             context=self.config.context(rows=_FILL_ROWS),
             units={"begins": 4, "keys_output": 16},
@@ -322,7 +325,7 @@ class _Sort:
             reads={**keys, "routes": routes},
             writes={"counts": replace(counts, vec4=False)},
             params={k: v for k, v in params.items() if k != "digit"} | {"digit_0": params["digit"]},
-            workgroups=params["blocks"],
+            extent="blocks",
             workgroup_size=shape.count_workgroup_size,
             context=config.context(
                 digits=1, histogram=False, places=_PLACES, vec4=config.key.itemsize_bytes == 4, in_rows=False,
@@ -334,7 +337,7 @@ class _Sort:
             reads={"routes": routes, "counts": counts},
             writes={"offsets": replace(offsets, vec4=False)},
             params=params,
-            workgroups=BINS,
+            extent=BINS,
             # At most one invocation per possible block: on a CPU every invocation of a workgroup costs time.
             workgroup_size=min(shape.count_workgroup_size, max(shape.max_blocks, config.mode.size)),
             context=config.context(),
@@ -342,7 +345,7 @@ class _Sort:
         )  # fmt: skip
 
     def move(
-        self, index: int, params: Mapping[str, int], workgroups: int, tables: Mapping[str, Operand],
+        self, index: int, params: Mapping[str, int], tables: Mapping[str, Operand],
         states: Operand | None = None,
     ) -> None:  # fmt: skip
         """Move all items by one digit; with the states of a look-back, or by the offsets of blocks."""
@@ -361,7 +364,7 @@ class _Sort:
             reads={name: o for name, o in tiled.items() if name.endswith("_input")} | dict(tables),
             writes={name: o for name, o in tiled.items() if not name.endswith("_input")},
             params=params,
-            workgroups=workgroups,
+            extent="blocks" if states is None else "tiles",
             context=config.tile_context(
                 all_held=False, places=_PLACES, look=config.shape.look, fix_when_ranked=False,
                 fixes=["", "_fixed"] if config.key.dtype.kind == "f" else [""],

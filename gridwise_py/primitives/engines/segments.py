@@ -16,6 +16,7 @@ import wgpu
 from ...errors import DatatypeError, LengthError
 from ...planning.builder import PlanBuilder
 from ...planning.kernel_constants import HAS_CARRY, MORE_FOLLOWS
+from ...planning.kernel_request import Extent, KernelFile, Memory
 from ...planning.layout import Layout, Operand
 from ...planning.source import Source
 from ...planning.windows import Window, window_of_all, windows_of
@@ -182,13 +183,13 @@ class SegmentedPrimitive(LookBackPrimitive):
             label = self._label if emits else "reduce blocks"
             operand = part.of_blocks(carries if emits else totals, words)
             self._add_kernel(
-                builder, window.label(label), "segmented_blocks.wgsl", each, layout, window,
+                builder, window.label(label), f"segmented_{'blocks' if emits else 'totals'}.wgsl", each, layout, window,
                 params={
                     "whole": (window.piece_length if fixed else window.length) // elements,
                     "max_blocks": each.max_blocks, "blocks": part.blocks, "flags": window_flags(window),
                 },
                 items=window.length // elements, read={"carries": operand} if emits else {},
-                written={} if emits else {"totals": operand}, emits=emits, workgroups=part.blocks, sibling=sibling,
+                written={} if emits else {"totals": operand}, emits=emits, extent="blocks", sibling=sibling,
                 carried=len(parts) > 1,
             )  # fmt: skip
 
@@ -220,11 +221,19 @@ class SegmentedPrimitive(LookBackPrimitive):
             total_bytes = 8 if self._accumulator.words == 1 else 16
             size = totals_invocations(blocks, shape, self.capabilities, total_bytes=total_bytes)
         builder.kernel(
-            label, shader, reads={"totals": totals}, writes=writes,
-            params={"blocks": blocks, **self._operator_params()}, workgroups=1,
-            constants={"WORKGROUP_SIZE": size}, context=self._segment_context(shape, 1),
-            shader_checks=self.op.checks_for(self.datatype), features=self._kernel_features(), sibling=sibling,
-        )  # fmt: skip
+            label,
+            KernelFile(
+                shader,
+                context=self._segment_context(shape, 1),
+                constants={"WORKGROUP_SIZE": size},
+                shader_checks=self.op.checks_for(self.datatype),
+                features=self._kernel_features(),
+            ),
+            Memory(reads={"totals": totals}, writes=writes),
+            params={"blocks": blocks, **self._operator_params()},
+            extent=None,
+            sibling=sibling,
+        )
 
     def _operator_params(self) -> dict[str, int]:
         """Return the fields of `Params` that belong to the operator."""
@@ -250,7 +259,7 @@ class SegmentedPrimitive(LookBackPrimitive):
                 self._add_kernel(
                     builder, window.label(self._label), "segmented_lookback.wgsl", each, layout, window,
                     params={"tiles": count, "flags": window_flags(window)}, items=length,
-                    written={"carries": part} if carried else {}, workgroups=count, sibling=each != shape,
+                    written={"carries": part} if carried else {}, extent="tiles", sibling=each != shape,
                     carried=carried, look=look, tickets=tickets, **state,
                 )  # fmt: skip
         return self._lookback_parameters(shape, tiles, tickets=tickets, look=look)
@@ -280,7 +289,7 @@ class SegmentedPrimitive(LookBackPrimitive):
         *,
         params: Mapping[str, int],
         items: int,
-        workgroups: int,
+        extent: Extent,
         read: Mapping[str, Operand] | None = None,
         written: Mapping[str, Operand] | None = None,
         emits: bool = True,
@@ -312,13 +321,20 @@ class SegmentedPrimitive(LookBackPrimitive):
         if self._heads == "offsets":
             values |= self._search_params(layout, shape, parts)
         builder.kernel(
-            label, shader, reads=reads, writes=writes, params=values, workgroups=workgroups,
-            constants={"WORKGROUP_SIZE": shape.workgroup_size, **(constants or {})},
-            context=self._segment_context(shape, parts, emits=emits, **context), atomics=atomics,
-            shader_checks=self.op.checks_for(self.datatype),
-            features=tuple(dict.fromkeys((*self._kernel_features(), *features))),
-            sibling=sibling, counted=True, first=first,
-        )  # fmt: skip
+            label,
+            KernelFile(
+                shader,
+                context=self._segment_context(shape, parts, emits=emits, **context),
+                constants={"WORKGROUP_SIZE": shape.workgroup_size, **(constants or {})},
+                shader_checks=self.op.checks_for(self.datatype),
+                features=tuple(dict.fromkeys((*self._kernel_features(), *features))),
+            ),
+            Memory(reads=reads, writes=writes, atomics=atomics or {}),
+            params=values,
+            extent=extent,
+            sibling=sibling,
+            counted_from=first,
+        )
 
     def _search_params(self, layout: Layout, shape: Shape, parts: int) -> dict[str, int]:
         """Return the fields of `Params` for finding the segments of a tile in the offsets."""

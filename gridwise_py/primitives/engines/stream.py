@@ -19,6 +19,7 @@ from ...errors import ArgumentError, LimitError
 from ...planning.builder import PlanBuilder
 from ...planning.faults import HEALTHY, Faults
 from ...planning.kernel_constants import CONTROL_WORDS, HAS_CARRY
+from ...planning.kernel_request import Extent, KernelFile, Memory
 from ...planning.layout import Layout, Operand
 from ...planning.lookback_state import reads_by_rmw
 from ...planning.plan import CountedWork, Fill, Plan, Work
@@ -389,7 +390,7 @@ class StreamPrimitive(Primitive):
                 self._add(
                     builder, window.label(self._label), "stream_lookback.wgsl", each, window, n,
                     reads=window.operands, writes=outputs | carry, room=self._room(layout),
-                    params={"tiles": count, **({"ahead": ahead} if ahead else {})}, workgroups=count + ahead,
+                    params={"tiles": count, **({"ahead": ahead} if ahead else {})}, extent=count + ahead,
                     constants={"SPIN_LIMIT": spin_limit, "EPOCH_BITS": 1, "STALL_EVERY": self._faults.stall_every},
                     atomics={"states": (states, "array<atomic<u32>>")},
                     sibling=each != shape, blocks=False, ahead=ahead > 0, look=look, tickets=tickets,
@@ -429,16 +430,16 @@ class StreamPrimitive(Primitive):
                 }
                 self._add(
                     builder, window.label(f"{self._label} count"), "stream_count.wgsl", each, window, n,
-                    reads=marks | carry, writes={"block_totals": totals}, workgroups=blocks, **more,
+                    reads=marks | carry, writes={"block_totals": totals}, extent="blocks", **more,
                 )  # fmt: skip
                 self._add(
                     builder, window.label(f"{self._label} totals"), "stream_totals.wgsl", each, window, n,
                     reads={"block_totals": totals} | last_items, writes=ends | {"block_carries": before} | carry,
-                    workgroups=1, **more,
+                    extent=None, **more,
                 )  # fmt: skip
                 self._add(
                     builder, window.label(self._label), "stream_blocks.wgsl", each, window, n,
-                    reads={**window.operands, "block_carries": before, **carry}, writes=written, workgroups=blocks,
+                    reads={**window.operands, "block_carries": before, **carry}, writes=written, extent="blocks",
                     **more,
                 )  # fmt: skip
         return self._shape_parameters(shape, windows)
@@ -490,7 +491,7 @@ class StreamPrimitive(Primitive):
         writes: Mapping[str, Operand],
         room: int,
         params: Mapping[str, int],
-        workgroups: int,
+        extent: Extent,
         ahead: bool = False,
         constants: Mapping[str, int] | None = None,
         atomics: Mapping[str, tuple[Operand, str]] | None = None,
@@ -500,25 +501,26 @@ class StreamPrimitive(Primitive):
         flags = HAS_CARRY if window.index else 0
         builder.kernel(
             label,
-            shader,
-            reads=reads,
-            writes=writes,
-            params={
-                "n": n, "first": window.first, "capacity": window.length, "room": room, "flags": flags, **params,
-            },
-            workgroups=workgroups,
-            constants={"WORKGROUP_SIZE": shape.workgroup_size, **(constants or {})},
-            context={**self._text(shape, ahead=ahead), "ahead": ahead, "carried": window.count > 1, **context},
-            atomics=atomics,
+            KernelFile(
+                shader,
+                context={**self._text(shape, ahead=ahead), "ahead": ahead, "carried": window.count > 1, **context},
+                constants={"WORKGROUP_SIZE": shape.workgroup_size, **(constants or {})},
+                features=("subgroup",) if self.mode.kind == "native" else (),
+            ),
+            Memory(
+                reads=reads,
+                writes=writes,
+                atomics=atomics or {},
+                units={
+                    **{name: (4 if name in window.operands else 1) * each.item_bytes for name, each in reads.items()},
+                    **{name: each.item_bytes for name, each in writes.items()},
+                },
+            ),
+            params={"n": n, "first": window.first, "capacity": window.length, "room": room, "flags": flags, **params},
+            extent=extent,
             fed={} if builder.count is None else {"n": builder.count},
-            features=("subgroup",) if self.mode.kind == "native" else (),
             sibling=sibling,
-            # Inputs are read four items at a time, outputs are written item by item.
-            units={
-                **{name: (4 if name in window.operands else 1) * each.item_bytes for name, each in reads.items()},
-                **{name: each.item_bytes for name, each in writes.items()},
-            },
-        )  # fmt: skip
+        )
 
     # ---- the text ----
 
@@ -590,7 +592,12 @@ class StreamPrimitive(Primitive):
 
     def _field_text(self, field: Field, by_rounds: bool, *, ahead: bool) -> dict[str, Any]:
         source, item_bytes = self._source(field, by_rounds, ahead=ahead), field.datatype.element_bytes
-        by_position = source in ("index", "late")
+        by_position, elements = source in ("index", "late"), field.datatype.elements
+        stores = [("at", "params.first + i" if source == "index" else "item")]
+        if source == "late":
+            stores = [
+                (f"{elements}u * at + {k}u", f"load_{field.argument}({elements}u * i + {k}u)") for k in range(elements)
+            ]
         return {
             "name": field.argument or "position",
             "outputs": field.outputs,
@@ -598,8 +605,10 @@ class StreamPrimitive(Primitive):
             # What functions that write an item are given, and what they give to others.
             "given": "i: u32" if by_position else f"item: Item{item_bytes}",
             "gives": "i" if by_position else "item",
-            "read_together": source == "late" and field.datatype.elements == 1 and not self.splits,
-            "elements": field.datatype.elements,
+            # Where it is stored in an output, and what.
+            "stores": stores,
+            "read_together": source == "late" and elements == 1 and not self.splits,
+            "elements": elements,
             "bytes": item_bytes,
             "quad": _QUADS[item_bytes],
         }

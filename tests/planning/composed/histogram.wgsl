@@ -6,16 +6,19 @@
 // Source: privatised histograms as in Gómez-Luna et al., "An optimized approach to histogram computation on GPU" (2013).
 // Forward progress: no workgroup waits for another. A compare-and-swap repeats only where that of another invocation
 // succeeded. Bindings: params, input, input_edges, tables.
+// Params: n (items of the window); blocks (workgroups that share the tiles, for each range); bins; ranges;
+// range_bins (bins of a range; fewer in the last one); copies (of the counters of a range); stride (counters from a
+// copy to the next).
 
 struct Params {
-  n: u32,  // items of the window
-// Fields of Params: which items the GPU may have counted. n is how many there are; this window has `capacity` of them, from `first` on.
-  blocks: u32,  // workgroups that share the tiles, for each range
+  n: u32,
+  blocks: u32,
   bins: u32,
   ranges: u32,
-  range_bins: u32,  // bins of a range; fewer in the last one
-  copies: u32,  // of the counters of a range
-  stride: u32,  // counters from a copy to the next
+  range_bins: u32,
+  copies: u32,
+  stride: u32,
+  workgroups: u32,
   identity_bits: u32,
   input_bins: u32,
   input_used: u32,
@@ -63,30 +66,41 @@ fn store4_tables(i: u32, words: vec4<u32>) {
   store_tables(i + 3u, words.w);
 }
 
-// The number of a workgroup in a grid of up to three dimensions. A grid may have more workgroups than needed, so each
-// kernel compares the number with its count of blocks or tiles.
-fn workgroup_index(workgroup: vec3<u32>, grid: vec3<u32>) -> u32 {
-  return workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+override WORKGROUP_SIZE: u32 = 256u;
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  @builtin(local_invocation_index) local: u32,
+) {
+  let number = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  if (number >= params.workgroups) { return; }
+  run(number, local);
 }
+
+
 // The operator on accumulators (Acc), and the conversion between items and accumulators.
 alias T = u32;
 alias Acc = u32;
 
 alias Quad = vec4<Acc>;
 fn quad_of(x: Acc) -> Quad { return vec4<Acc>(x); }
-fn combine(a: Acc, b: Acc) -> Acc { return a + b; }
-fn combine4(a: Quad, b: Quad) -> Quad { return a + b; }
 // From the parameters, because a constant infinity is an error in Tint.
 fn identity() -> Acc { return bitcast<Acc>(params.identity_bits); }
 
 // An accumulator as bits, for scratch memory.
 fn pack(x: Acc) -> u32 { return bitcast<u32>(x); }
 fn unpack(word: u32) -> Acc { return bitcast<Acc>(word); }
+// rounded: a product by itself, which a compiler must not contract with an addition where the order is fixed.
+
+fn combine(a: Acc, b: Acc) -> Acc { return a + b; }
+fn combine4(a: Quad, b: Quad) -> Quad { return a + b; }
+// From items to accumulators of one word, and back, where both are of one datatype.
 fn lift(word: u32) -> Acc { return bitcast<Acc>(word); }
 fn lift4(words: vec4<u32>) -> vec4<Acc> { return bitcast<vec4<Acc>>(words); }
 fn lower(x: Acc) -> u32 { return bitcast<u32>(x); }
 fn lower4(x: vec4<Acc>) -> vec4<u32> { return bitcast<vec4<u32>>(x); }
-override WORKGROUP_SIZE: u32 = 256u;
 const VECS: u32 = 4u;
 
 var<workgroup> counters: array<atomic<u32>, 1024>;
@@ -171,14 +185,7 @@ fn put4(bins: vec4<u32>) {
 }
 fn put_one(i: u32) { put(bin_at(i), 1u); }
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  @builtin(local_invocation_index) local: u32,
-) {
-  let number = workgroup_index(workgroup, grid);
-  if (number >= params.blocks * params.ranges) { return; }
+fn run(number: u32, local: u32) {
   let block = number / params.ranges;
   range_first = (number % params.ranges) * params.range_bins;
   range_length = min(params.bins - range_first, params.range_bins);

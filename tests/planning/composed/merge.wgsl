@@ -5,12 +5,12 @@
 // merges them there (lib/merge_path.wgsl).
 // Forward progress: no workgroup waits for another.
 // Bindings: params, a, b, splits, output, and of pairs the values of each.
+// Params: tiles.
 
 struct Params {
-// Fields of Params: how many keys there are, and of a sort which sorted runs are merged.
-  n_a: u32,  // keys
+  n_a: u32,
   n_b: u32,
-  capacity_a: u32,  // keys that there is room for
+  capacity_a: u32,
   capacity_b: u32,
   tiles: u32,
   a_offset: u32,
@@ -100,12 +100,22 @@ fn store4_output_values(i: u32, words: vec4<u32>) {
   store_output_values(i + 3u, words.w);
 }
 
-// The number of a workgroup in a grid of up to three dimensions. A grid may have more workgroups than needed, so each
-// kernel compares the number with its count of blocks or tiles.
-fn workgroup_index(workgroup: vec3<u32>, grid: vec3<u32>) -> u32 {
-  return workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+override WORKGROUP_SIZE: u32 = 256u;
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  @builtin(local_invocation_index) local: u32,
+) {
+  let number = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  if (number >= params.tiles) { return; }
+  run(number, local);
 }
-// The order of a merge. Keys are held as their codes, or as their words where a function of the user's compares them.
+
+
+// The order of a merge, is_before(a, b), and keys in memory: key_NAME(i) of each input, store_key(i, key) of the output.
+// Keys are held as their codes.
 // Keys as codes: numbers whose unsigned order is the wanted order. A code holds every bit of its key, so it can be decoded.
 // But floats that are equal in numpy's order have different codes (−0 and +0, and all NaNs), and in descending order a NaN
 // would come first: key_fixed of a code gives such keys their place. A key of 8 or 16 bits is the upper part of its code,
@@ -130,17 +140,16 @@ fn is_before(a: Key, b: Key) -> bool {
   let y = key_fixed(b);
   return x < y;
 }
-fn key_a(i: u32) -> Key {
-  return key_encode(load_a(i));
-}
-fn key_b(i: u32) -> Key {
-  return key_encode(load_b(i));
-}
-fn store_key(i: u32, key: Key) {
-  store_output(i, key_decode(key));
-}
+fn key_a(i: u32) -> Key { return key_encode(load_a(i)); }
+fn key_b(i: u32) -> Key { return key_encode(load_b(i)); }
+fn store_key(i: u32, key: Key) { store_output(i, key_decode(key)); }
+// As expressions give their items.
+alias Acc = Key;
+struct Quad { x: Acc, y: Acc, z: Acc, w: Acc }
 // Which sorted runs a tile merges: two inputs, or two neighbouring runs of one. The GPU may know their lengths better than
 // the host.
+// Params: n_a, n_b (keys) and capacity_a, capacity_b (keys that there is room for); or of a sort n (keys), run_items (keys of a
+// sorted run) and pair_items (of two runs, a multiple of a tile; or more than all keys).
 struct Runs {
   first: u32,  // item of the output with which they begin
   length_a: u32,
@@ -158,7 +167,6 @@ fn total() -> u32 {
 // first. ITEMS is odd: neighbouring invocations then write to different banks.
 const ITEMS: u32 = 11u;
 const TILE: u32 = 2816u;
-override WORKGROUP_SIZE: u32 = 256u;
 // Three standard deviations of where the path of two random runs of a tile lies.
 const GUESS_STEP: u32 = 64u;
 
@@ -308,15 +316,9 @@ fn staged_place(i: u32) -> u32 { return keys[i]; }
 fn store_keys(first: u32, count: u32, local: u32) {
   for (var i = local; i < count; i += WORKGROUP_SIZE) { store_key(first + i, keys[i]); }
 }
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  @builtin(local_invocation_index) local: u32,
-) {
-  let tile = workgroup_index(workgroup, grid);
+fn run(tile: u32, local: u32) {
   let first = tile * TILE;
-  if (tile >= params.tiles || first >= total()) { return; }
+  if (first >= total()) { return; }
   let runs = runs_of(first);
   let diagonal = first - runs.first;
   let count = min(runs.length_a + runs.length_b - diagonal, TILE);

@@ -6,14 +6,15 @@
 // Forward progress: no workgroup waits for another. The last one to finish knows that all totals were published, but WGSL
 // does not promise that it sees them at once. It recomputes a block whose total it has not seen after SPIN_LIMIT polls.
 // Bindings: params, input, output, and control and states for the totals.
+// Params: n (items of the window); max_blocks; tiles; tiles_per_block; blocks (workgroups that have work); flags
+// (sum of some of RAW_INPUT, RAW_OUTPUT and HAS_CARRY).
+
 struct Params {
-  n: u32,  // items of the window
-// Fields of Params: which items the GPU may have counted. n is how many there are; this window has `capacity` of them, from `first` on.
+  n: u32,
   tiles: u32,
   tiles_per_block: u32,
-  blocks: u32,  // workgroups that have work
-  flags: u32,  // sum of some of RAW_INPUT, RAW_OUTPUT and HAS_CARRY
-// Fields of Params that an operator needs: its identity, as bits, and a zero that no compiler knows.
+  blocks: u32,
+  flags: u32,
   identity_bits: u32,
   input_offset: u32,
   output_offset: u32,
@@ -49,32 +50,44 @@ fn store4_output(i: u32, words: vec4<u32>) {
   words_2[(params.output_offset + i) >> 2u] = words;
 }
 
-// The number of a workgroup in a grid of up to three dimensions. A grid may have more workgroups than needed, so each
-// kernel compares the number with its count of blocks or tiles.
-fn workgroup_index(workgroup: vec3<u32>, grid: vec3<u32>) -> u32 {
-  return workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+override WORKGROUP_SIZE: u32 = 256u;
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  lanes: Lanes,
+) {
+  let number = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  if (number >= params.blocks) { return; }
+  run(number, lanes);
 }
+
+
 // The operator on accumulators (Acc), and the conversion between items and accumulators.
 alias T = u32;
 alias Acc = u32;
 
 alias Quad = vec4<Acc>;
 fn quad_of(x: Acc) -> Quad { return vec4<Acc>(x); }
-fn combine(a: Acc, b: Acc) -> Acc { return a + b; }
-fn combine4(a: Quad, b: Quad) -> Quad { return a + b; }
 // From the parameters, because a constant infinity is an error in Tint.
 fn identity() -> Acc { return bitcast<Acc>(params.identity_bits); }
 
 // An accumulator as bits, for scratch memory.
 fn pack(x: Acc) -> u32 { return bitcast<u32>(x); }
 fn unpack(word: u32) -> Acc { return bitcast<Acc>(word); }
+// rounded: a product by itself, which a compiler must not contract with an addition where the order is fixed.
+
+fn combine(a: Acc, b: Acc) -> Acc { return a + b; }
+fn combine4(a: Quad, b: Quad) -> Quad { return a + b; }
+// From items to accumulators of one word, and back, where both are of one datatype.
 fn lift(word: u32) -> Acc { return bitcast<Acc>(word); }
 fn lift4(words: vec4<u32>) -> vec4<Acc> { return bitcast<vec4<Acc>>(words); }
 fn lower(x: Acc) -> u32 { return bitcast<u32>(x); }
 fn lower4(x: vec4<Acc>) -> vec4<u32> { return bitcast<vec4<u32>>(x); }
 // From subgroups to the workgroup: combines one value per subgroup, in order.
-override WORKGROUP_SIZE: u32 = 256u;
 var<workgroup> wg_totals: array<Acc, WORKGROUP_SIZE>;
+
 // Subgroup building blocks in three forms with one meaning:
 //   native    the hardware's subgroups, of any size that divides the workgroup
 //   none      no subgroups: every invocation is a subgroup of one (lib/workgroup.wgsl does the work with barriers)
@@ -95,6 +108,7 @@ var<private> sg_id: u32;
 var<private> sg_count: u32;
 
 struct SubgroupScan { exclusive: Acc, inclusive: Acc }
+
 // The first lane of the subgroup that looks back. It need not be invocation 0.
 fn is_leader() -> bool { return sg_id == 0u && sg_lane == 0u; }
 
@@ -191,11 +205,11 @@ fn tile_total(tile: u32) -> Acc {
   return wg_scan(total).total;
 }
 // The split of the items that count into blocks of tiles: that of an array with so many items.
-// The total of a block of tiles; the same for every invocation.
+// The total of a block of tiles; the same for every invocation. The order of the items does not matter, so every invocation
+// keeps four separate sums until the end.
 fn block_total(block: u32) -> Acc {
   let first = block * params.tiles_per_block;
   let end = min(first + params.tiles_per_block, params.tiles);
-  // The order does not matter, so every invocation keeps four separate sums until the end.
   var sums = quad_of(identity());
   for (var tile = first; tile < end; tile++) {
     tile_load(tile);
@@ -296,14 +310,7 @@ fn combine_totals() -> Acc {
   return wg_scan(sg_reduce(sum)).total;
 }
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  lanes: Lanes,
-) {
-  let block = workgroup_index(workgroup, grid);
-  if (block >= params.blocks) { return; }
+fn run(block: u32, lanes: Lanes) {
   enter(lanes);
   // Read before this workgroup counts as finished: the last one to finish increments the epoch.
   if (params.blocks > 1u) { state_begin(); }

@@ -10,16 +10,18 @@
 // writes the chain up to its own end to carries[1].
 // A count may come from the GPU (params.n): tiles without items publish the identity and leave, because an epoch tells
 // only the words of the previous dispatch from those of this one.
+// Params: n (items of this window and those before; the GPU may have counted them); first (item of the window);
+// capacity (items of the window that there is room for); tiles (of the capacity); flags (sum of some of HAS_CARRY
+// and MORE_FOLLOWS); size (runs that the outputs have room for); segments; search_steps.
 
 struct Params {
-  n: u32,  // items of this window and those before; the GPU may have counted them
-  first: u32,  // item of the window
-  capacity: u32,  // items of the window that there is room for
-  tiles: u32,  // of the capacity
-  flags: u32,  // sum of some of HAS_CARRY and MORE_FOLLOWS
-  size: u32,  // runs that the outputs have room for
-// Fields of Params that an operator needs: its identity, as bits, and a zero that no compiler knows.
+  n: u32,
+  first: u32,
+  capacity: u32,
+  tiles: u32,
+  flags: u32,
   identity_bits: u32,
+  size: u32,
   keys_offset: u32,
   items_offset: u32,
   output_keys_offset: u32,
@@ -105,25 +107,37 @@ fn store4_count(i: u32, words: vec4<u32>) {
 
 // The items of the window: the GPU may know how many the call has.
 fn item_count() -> u32 { return min(max(params.n, params.first) - params.first, params.capacity); }
-// The number of a workgroup in a grid of up to three dimensions. A grid may have more workgroups than needed, so each
-// kernel compares the number with its count of blocks or tiles.
-fn workgroup_index(workgroup: vec3<u32>, grid: vec3<u32>) -> u32 {
-  return workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+override WORKGROUP_SIZE: u32 = 256u;
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  lanes: Lanes,
+) {
+  let number = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  if (number >= params.tiles) { return; }
+  run(number, lanes);
 }
+
+
 // The operator on accumulators (Acc), and the conversion between items and accumulators.
 alias T = u32;
 alias Acc = u32;
 
 alias Quad = vec4<Acc>;
 fn quad_of(x: Acc) -> Quad { return vec4<Acc>(x); }
-fn combine(a: Acc, b: Acc) -> Acc { return a + b; }
-fn combine4(a: Quad, b: Quad) -> Quad { return a + b; }
 // From the parameters, because a constant infinity is an error in Tint.
 fn identity() -> Acc { return bitcast<Acc>(params.identity_bits); }
 
 // An accumulator as bits, for scratch memory.
 fn pack(x: Acc) -> u32 { return bitcast<u32>(x); }
 fn unpack(word: u32) -> Acc { return bitcast<Acc>(word); }
+// rounded: a product by itself, which a compiler must not contract with an addition where the order is fixed.
+
+fn combine(a: Acc, b: Acc) -> Acc { return a + b; }
+fn combine4(a: Quad, b: Quad) -> Quad { return a + b; }
+// From items to accumulators of one word, and back, where both are of one datatype.
 fn lift(word: u32) -> Acc { return bitcast<Acc>(word); }
 fn lift4(words: vec4<u32>) -> vec4<Acc> { return bitcast<vec4<Acc>>(words); }
 fn lower(x: Acc) -> u32 { return bitcast<u32>(x); }
@@ -141,9 +155,9 @@ fn chain_combine(a: Chain, b: Chain) -> Chain {
 // `before` and `here` combined, but `here` alone where a head lies between them, or in `here`.
 fn after_head(before: Acc, here: Acc, is_head: bool) -> Acc { return select(combine(before, here), here, is_head); }
 // From subgroups to the workgroup: combines one value per subgroup, in order.
-override WORKGROUP_SIZE: u32 = 256u;
 var<workgroup> wg_totals: array<Acc, WORKGROUP_SIZE>;
 var<workgroup> wg_totals_chain: array<Chain, WORKGROUP_SIZE>;
+
 // Subgroup building blocks in three forms with one meaning:
 //   native    the hardware's subgroups, of any size that divides the workgroup
 //   none      no subgroups: every invocation is a subgroup of one (lib/workgroup.wgsl does the work with barriers)
@@ -165,6 +179,7 @@ var<private> sg_count: u32;
 
 struct SubgroupScan { exclusive: Acc, inclusive: Acc }
 struct SubgroupScan_chain { exclusive: Chain, inclusive: Chain }
+
 // The first lane of the subgroup that looks back. It need not be invocation 0.
 fn is_leader() -> bool { return sg_id == 0u && sg_lane == 0u; }
 
@@ -732,15 +747,7 @@ fn look_back_from(tile: u32, own: Chain, is_known: bool) -> Chain {
   if (is_leader() && !is_known && stalled != NONE) { state_publish(tile, INCLUSIVE, chain_combine(before, own)); }
   return before;
 }
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  lanes: Lanes,
-) {
-  // Surplus workgroups of the grid must not take a ticket: the last one to finish may have reset the counter.
-  let number = workgroup_index(workgroup, grid);
-  if (number >= params.tiles) { return; }
+fn run(number: u32, lanes: Lanes) {
   enter(lanes);
   let tile = state_enter(number);
   if (look_back_enter()) { state_begin(); }

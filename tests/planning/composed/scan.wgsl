@@ -8,13 +8,12 @@
 // In windows (`carried`), each dispatch starts from the total in carries[0], which the previous dispatch wrote, and
 // writes the total up to its own end to carries[1].
 // Bindings: params, input, output, control, states, and carries.
+// Params: n (items of the window); tiles; flags (sum of some of RAW_INPUT, RAW_OUTPUT and HAS_CARRY).
 
 struct Params {
-  n: u32,  // items of the window
-// Fields of Params: which items the GPU may have counted. n is how many there are; this window has `capacity` of them, from `first` on.
+  n: u32,
   tiles: u32,
-  flags: u32,  // sum of some of RAW_INPUT, RAW_OUTPUT and HAS_CARRY
-// Fields of Params that an operator needs: its identity, as bits, and a zero that no compiler knows.
+  flags: u32,
   identity_bits: u32,
   input_offset: u32,
   output_offset: u32,
@@ -50,32 +49,44 @@ fn store4_output(i: u32, words: vec4<u32>) {
   words_2[(params.output_offset + i) >> 2u] = words;
 }
 
-// The number of a workgroup in a grid of up to three dimensions. A grid may have more workgroups than needed, so each
-// kernel compares the number with its count of blocks or tiles.
-fn workgroup_index(workgroup: vec3<u32>, grid: vec3<u32>) -> u32 {
-  return workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+override WORKGROUP_SIZE: u32 = 256u;
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  lanes: Lanes,
+) {
+  let number = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  if (number >= params.tiles) { return; }
+  run(number, lanes);
 }
+
+
 // The operator on accumulators (Acc), and the conversion between items and accumulators.
 alias T = u32;
 alias Acc = u32;
 
 alias Quad = vec4<Acc>;
 fn quad_of(x: Acc) -> Quad { return vec4<Acc>(x); }
-fn combine(a: Acc, b: Acc) -> Acc { return a + b; }
-fn combine4(a: Quad, b: Quad) -> Quad { return a + b; }
 // From the parameters, because a constant infinity is an error in Tint.
 fn identity() -> Acc { return bitcast<Acc>(params.identity_bits); }
 
 // An accumulator as bits, for scratch memory.
 fn pack(x: Acc) -> u32 { return bitcast<u32>(x); }
 fn unpack(word: u32) -> Acc { return bitcast<Acc>(word); }
+// rounded: a product by itself, which a compiler must not contract with an addition where the order is fixed.
+
+fn combine(a: Acc, b: Acc) -> Acc { return a + b; }
+fn combine4(a: Quad, b: Quad) -> Quad { return a + b; }
+// From items to accumulators of one word, and back, where both are of one datatype.
 fn lift(word: u32) -> Acc { return bitcast<Acc>(word); }
 fn lift4(words: vec4<u32>) -> vec4<Acc> { return bitcast<vec4<Acc>>(words); }
 fn lower(x: Acc) -> u32 { return bitcast<u32>(x); }
 fn lower4(x: vec4<Acc>) -> vec4<u32> { return bitcast<vec4<u32>>(x); }
 // From subgroups to the workgroup: combines one value per subgroup, in order.
-override WORKGROUP_SIZE: u32 = 256u;
 var<workgroup> wg_totals: array<Acc, WORKGROUP_SIZE>;
+
 // Subgroup building blocks in three forms with one meaning:
 //   native    the hardware's subgroups, of any size that divides the workgroup
 //   none      no subgroups: every invocation is a subgroup of one (lib/workgroup.wgsl does the work with barriers)
@@ -96,6 +107,7 @@ var<private> sg_id: u32;
 var<private> sg_count: u32;
 
 struct SubgroupScan { exclusive: Acc, inclusive: Acc }
+
 // The first lane of the subgroup that looks back. It need not be invocation 0.
 fn is_leader() -> bool { return sg_id == 0u && sg_lane == 0u; }
 
@@ -389,15 +401,7 @@ fn look_back_from(tile: u32) -> Acc {
   }
   return before;
 }
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  lanes: Lanes,
-) {
-  // Surplus workgroups of the grid must not take a ticket: the last one to finish may have reset the counter.
-  let number = workgroup_index(workgroup, grid);
-  if (number >= params.tiles) { return; }
+fn run(number: u32, lanes: Lanes) {
   enter(lanes);
   let tile = state_enter(number);
   if (look_back_enter()) { state_begin(); }

@@ -6,12 +6,13 @@
 // Forward progress: none is assumed. After SPIN_LIMIT unsuccessful polls in total, the workgroup recounts unpublished tiles
 // itself (the input of a pass does not change). So every loop is bounded.
 // Bindings: params, keys (and values) in three places, routes, states.
+// Params: n (keys); route_index (index of this digit in the routes); bins_index (index of its first bin in the
+// routes); tiles; digit.
 
 struct Params {
-  n: u32,  // keys
-// Fields of Params: which items the GPU may have counted. n is how many there are; this window has `capacity` of them, from `first` on.
-  route_index: u32,  // index of this digit in the routes
-  bins_index: u32,  // index of its first bin in the routes
+  n: u32,
+  route_index: u32,
+  bins_index: u32,
   tiles: u32,
   digit: u32,
   identity_bits: u32,
@@ -77,32 +78,44 @@ fn store4_keys_temporary(i: u32, words: vec4<u32>) {
   store_keys_temporary(i + 3u, words.w);
 }
 
-// The number of a workgroup in a grid of up to three dimensions. A grid may have more workgroups than needed, so each
-// kernel compares the number with its count of blocks or tiles.
-fn workgroup_index(workgroup: vec3<u32>, grid: vec3<u32>) -> u32 {
-  return workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+override WORKGROUP_SIZE: u32 = 256u;
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  lanes: Lanes,
+) {
+  let number = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  if (number >= params.tiles) { return; }
+  run(number, lanes);
 }
+
+
 // The operator on accumulators (Acc), and the conversion between items and accumulators.
 alias T = u32;
 alias Acc = u32;
 
 alias Quad = vec4<Acc>;
 fn quad_of(x: Acc) -> Quad { return vec4<Acc>(x); }
-fn combine(a: Acc, b: Acc) -> Acc { return a + b; }
-fn combine4(a: Quad, b: Quad) -> Quad { return a + b; }
 // From the parameters, because a constant infinity is an error in Tint.
 fn identity() -> Acc { return bitcast<Acc>(params.identity_bits); }
 
 // An accumulator as bits, for scratch memory.
 fn pack(x: Acc) -> u32 { return bitcast<u32>(x); }
 fn unpack(word: u32) -> Acc { return bitcast<Acc>(word); }
+// rounded: a product by itself, which a compiler must not contract with an addition where the order is fixed.
+
+fn combine(a: Acc, b: Acc) -> Acc { return a + b; }
+fn combine4(a: Quad, b: Quad) -> Quad { return a + b; }
+// From items to accumulators of one word, and back, where both are of one datatype.
 fn lift(word: u32) -> Acc { return bitcast<Acc>(word); }
 fn lift4(words: vec4<u32>) -> vec4<Acc> { return bitcast<vec4<Acc>>(words); }
 fn lower(x: Acc) -> u32 { return bitcast<u32>(x); }
 fn lower4(x: vec4<Acc>) -> vec4<u32> { return bitcast<vec4<u32>>(x); }
 // From subgroups to the workgroup: combines one value per subgroup, in order.
-override WORKGROUP_SIZE: u32 = 256u;
 var<workgroup> wg_totals: array<Acc, WORKGROUP_SIZE>;
+
 // Subgroup building blocks in three forms with one meaning:
 //   native    the hardware's subgroups, of any size that divides the workgroup
 //   none      no subgroups: every invocation is a subgroup of one (lib/workgroup.wgsl does the work with barriers)
@@ -123,6 +136,7 @@ var<private> sg_id: u32;
 var<private> sg_count: u32;
 
 struct SubgroupScan { exclusive: Acc, inclusive: Acc }
+
 // The first lane of the subgroup that looks back. It need not be invocation 0.
 fn is_leader() -> bool { return sg_id == 0u && sg_lane == 0u; }
 
@@ -386,6 +400,7 @@ fn rank_rows() {
 // Puts the items of a part in the order of their ranks: the PART items from rank part × PART on.
 const PARTS: u32 = 2u;
 const PART: u32 = TILE / PARTS;
+// Items that are in registers; with several parts those whose ranks lie in the one that is staged.
 fn stage_keys(part: u32) {
   if (rank_of(0u) - part * PART < PART) {
     stage_one_keys(rank_of(0u) - part * PART, keys[0]);
@@ -452,6 +467,9 @@ fn read_codes(tile: u32, place: u32) {
 // By bin, the offset from the position of a key in the tile to its position in the output; before that, counts of an
 // unpublished tile.
 var<workgroup> run_offsets: array<atomic<u32>, BINS>;
+
+// Writes the ranked keys of a tile, whose first part is staged, to one place: the output or the temporary copy. There are no
+// values.
 fn write_output(tile: u32) {
   let valid = min(TILE, params.n - tile * TILE);
   if (0u * WORKGROUP_SIZE + lane < valid) {
@@ -467,6 +485,8 @@ fn write_output(tile: u32) {
     store_keys_output(to, key_decode(key));
   }
 }
+// Writes the ranked keys of a tile, whose first part is staged, to one place: the output or the temporary copy. There are no
+// values.
 fn write_temporary(tile: u32) {
   let valid = min(TILE, params.n - tile * TILE);
   if (0u * WORKGROUP_SIZE + lane < valid) {
@@ -616,15 +636,9 @@ fn look_back(tile: u32, place: u32, base: u32) -> u32 {
   return sum;
 }
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  lanes: Lanes,
-) {
-  let number = workgroup_index(workgroup, grid);
+fn run(number: u32, lanes: Lanes) {
   let route = load_routes(params.route_index);
-  if (number >= params.tiles || route == 0u) { return; }
+  if (route == 0u) { return; }
   rank_enter(lanes);
   use_digit(params.digit);
   let tile = state_enter(number);

@@ -3,15 +3,17 @@
 // Source: Gaihre, Zheng, Weitze, Li, Song, Ding, Li, Liu, "Dr. Top-k: delegate-centric top-k on GPUs" (2021).
 // Several invocations, its lanes, read a group, row by row, and combine their minima in workgroup memory once a block.
 // Forward progress: no workgroup waits for another. Bindings: params, input, minima.
+// Params: n (items of the window); blocks (workgroups that have work); groups (groups
+// to find the minimum of); lanes_log2 (of the lanes of a group); steps (in which these read it); tiles (of a block,
+// at most TILES: a lane has a group of each); group_log2 (of the size of a listed group).
 
 struct Params {
-  n: u32,  // items of the window
-// Fields of Params: which items the GPU may have counted. n is how many there are; this window has `capacity` of them, from `first` on.
-  blocks: u32,  // workgroups that have work
-  groups: u32,  // groups to find the minimum of
-  lanes_log2: u32,  // of the lanes of a group
-  steps: u32,  // in which these read it
-  tiles: u32,  // of a block, at most TILES: a lane has a group of each
+  n: u32,
+  blocks: u32,
+  groups: u32,
+  lanes_log2: u32,
+  steps: u32,
+  tiles: u32,
   input_offset: u32,
   minima_offset: u32,
 }
@@ -45,11 +47,20 @@ fn store4_minima(i: u32, words: vec4<u32>) {
   store_minima(i + 3u, words.w);
 }
 
-// The number of a workgroup in a grid of up to three dimensions. A grid may have more workgroups than needed, so each
-// kernel compares the number with its count of blocks or tiles.
-fn workgroup_index(workgroup: vec3<u32>, grid: vec3<u32>) -> u32 {
-  return workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+override WORKGROUP_SIZE: u32 = 256u;
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  @builtin(local_invocation_index) local: u32,
+) {
+  let number = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  if (number >= params.blocks) { return; }
+  run(number, local);
 }
+
+
 // The items among which a top-k looks, as codes of which the smallest win: all items of a window, or those of listed groups.
 // Keys as codes: numbers whose unsigned order is the wanted order. A code holds every bit of its key, so it can be decoded.
 // But floats that are equal in numpy's order have different codes (−0 and +0, and all NaNs), and in descending order a NaN
@@ -75,7 +86,6 @@ fn less(a: Key, b: Key) -> bool { return a < b; }
 fn same(a: Key, b: Key) -> bool { return a == b; }
 fn least(a: Key, b: Key) -> Key { return min(a, b); }
 fn code_of(item: Key) -> Key { return key_fixed(key_encode(item)); }
-override WORKGROUP_SIZE: u32 = 256u;
 const TILES: u32 = 2u;
 
 var<workgroup> minima: array<Key, TILES * 256u>;
@@ -131,14 +141,7 @@ fn lane_minimum(group: u32, lane: u32) -> Key {
   return found;
 }
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  @builtin(local_invocation_index) local: u32,
-) {
-  let block = workgroup_index(workgroup, grid);
-  if (block >= params.blocks) { return; }
+fn run(block: u32, local: u32) {
   let lanes = 1u << params.lanes_log2;
   let lane = local & (lanes - 1u);
   let tile_groups = WORKGROUP_SIZE >> params.lanes_log2;

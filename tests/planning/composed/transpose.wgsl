@@ -4,13 +4,14 @@
 // Tiles are taken by bands of columns, so that those at work at one time are about a square: what they read and what they write
 // then lies in long pieces.
 // Forward progress: no workgroup waits for another. Bindings: params, input, output (or one buffer for both).
+// Params: rows; columns; tiles_down (of a matrix); tiles_across; blocks (workgroups that have work).
 
 struct Params {
   rows: u32,
   columns: u32,
-  tiles_down: u32,  // of a matrix
+  tiles_down: u32,
   tiles_across: u32,
-  blocks: u32,  // workgroups that have work
+  blocks: u32,
   input_offset: u32,
   output_offset: u32,
 }
@@ -54,29 +55,30 @@ fn store4_output(i: u32, items: vec4<u32>) {
   store_row_output(i, items);
 }
 
-// The number of a workgroup in a grid of up to three dimensions. A grid may have more workgroups than needed, so each
-// kernel compares the number with its count of blocks or tiles.
-fn workgroup_index(workgroup: vec3<u32>, grid: vec3<u32>) -> u32 {
-  return workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
-}
-// Items of the output, and four of them as they lie in memory.
-alias Item = u32;
-alias Quad = vec4<u32>;
-fn quad_of(x: Item, y: Item, z: Item, w: Item) -> Quad { return Quad(x, y, z, w); }
-const SIDE: u32 = 32u;
-const STRIDE: u32 = SIDE + 1u;
-const BAND: u32 = 8u;  // tiles
-const PLANES: u32 = 1u;  // squares of a tile, one below the other
-var<workgroup> tile: array<Item, PLANES * SIDE * STRIDE>;
-
-@compute @workgroup_size(128)
+@compute @workgroup_size(WORKGROUP_SIZE)
 fn main(
   @builtin(workgroup_id) workgroup: vec3<u32>,
   @builtin(num_workgroups) grid: vec3<u32>,
   @builtin(local_invocation_index) local: u32,
 ) {
-  let block = workgroup_index(workgroup, grid);
-  if (block >= params.blocks) { return; }
+  let number = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  if (number >= params.blocks) { return; }
+  run(number, local);
+}
+
+
+// Items of 4 bytes, and four of them as they lie in memory.
+alias Item = u32;
+alias Quad = vec4<u32>;
+fn quad_of(x: Item, y: Item, z: Item, w: Item) -> Quad { return Quad(x, y, z, w); }
+const SIDE: u32 = 32u;
+const STRIDE: u32 = SIDE + 1u;
+const WORKGROUP_SIZE: u32 = 128u;
+const BAND: u32 = 8u;  // tiles
+const PLANES: u32 = 1u;  // squares of a tile, one below the other
+var<workgroup> tile: array<Item, PLANES * SIDE * STRIDE>;
+
+fn run(block: u32, local: u32) {
   let matrix = block / (params.tiles_down * params.tiles_across);
   let in_matrix = block % (params.tiles_down * params.tiles_across);
   let band = in_matrix / (params.tiles_down * BAND);

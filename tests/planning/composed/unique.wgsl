@@ -12,15 +12,17 @@
 // that every dispatch publishes every tile.
 // In windows (`carried`), counts start at 0 in each; carries has the counts of all earlier windows.
 // Bindings: params, inputs, outputs, count, states, and carries.
+// Params: n (items of all windows; those behind the last window do not count); first (the window's first item); capacity (items
+// of the window); room (items of an output); tiles; ahead (tiles between the one that a workgroup counts and the earlier one that
+// it writes); tiles_per_block; blocks (workgroups that have work); flags (HAS_CARRY or 0).
 
-// The parameters of the kernels of a stream.
 struct Params {
-  n: u32,         // items of all windows; those behind the last window do not count
-  first: u32,     // the window's first item
-  capacity: u32,  // items of the window
-  room: u32,      // items of an output
+  n: u32,
+  first: u32,
+  capacity: u32,
+  room: u32,
+  flags: u32,
   tiles: u32,
-  flags: u32,     // HAS_CARRY or 0
   keys_offset: u32,
   output_offset: u32,
   count_offset: u32,
@@ -98,11 +100,19 @@ fn store4_count(i: u32, items: vec4<u32>) {
 
 // The items of the window: the GPU may know how many the call has.
 fn item_count() -> u32 { return min(max(params.n, params.first) - params.first, params.capacity); }
-// The number of a workgroup in a grid of up to three dimensions. A grid may have more workgroups than needed, so each
-// kernel compares the number with its count of blocks or tiles.
-fn workgroup_index(workgroup: vec3<u32>, grid: vec3<u32>) -> u32 {
-  return workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+override WORKGROUP_SIZE: u32 = 256u;
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  lanes: Lanes,
+) {
+  let number = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  run(number, lanes);
 }
+
+
 // What the tiles of a stream add up, and what is counted within a tile. Leaves behind the types Acc and Counts:
 //   one mark    both are the number of marked items
 //   two marks   both are the numbers of items with the first and with the second mark
@@ -121,8 +131,8 @@ fn sum_of(x: Counts) -> u32 { return x; }
 fn pack(x: Acc) -> u32 { return x; }
 fn unpack(word: u32) -> Acc { return word; }
 // From subgroups to the workgroup: combines one value per subgroup, in order.
-override WORKGROUP_SIZE: u32 = 256u;
 var<workgroup> wg_totals: array<Acc, WORKGROUP_SIZE>;
+
 // Subgroup building blocks in three forms with one meaning:
 //   native    the hardware's subgroups, of any size that divides the workgroup
 //   none      no subgroups: every invocation is a subgroup of one (lib/workgroup.wgsl does the work with barriers)
@@ -143,6 +153,7 @@ var<private> sg_id: u32;
 var<private> sg_count: u32;
 
 struct SubgroupScan { exclusive: Acc, inclusive: Acc }
+
 // The first lane of the subgroup that looks back. It need not be invocation 0.
 fn is_leader() -> bool { return sg_id == 0u && sg_lane == 0u; }
 
@@ -362,7 +373,8 @@ fn place_in_output(rank: u32, first: u32, before: Acc, count: Counts) -> Place {
 fn written_of(first: u32, most: u32, count: Counts) -> u32 { return count; }
 
 // Writes what a stream gives for an item to place `at` of an output: an item from registers, the item i as it is loaded, or its
-// position. What does not fit is only counted.
+// position. What does not fit is only counted. The plan knows what is written: of each field in `moved` where it is stored, and
+// what, once for each element of the item.
 fn write_to_output(at: u32, i: u32) {
   if (at < params.room) {
     store_output(1u * at + 0u, load_keys(1u * i + 0u));
@@ -586,14 +598,8 @@ fn look_back_from(tile: u32) -> Acc {
   }
   return before;
 }
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  lanes: Lanes,
-) {
+fn run(number: u32, lanes: Lanes) {
   // Surplus workgroups of the grid must not take a ticket: the last one to finish may have reset the counter.
-  let number = workgroup_index(workgroup, grid);
   let workgroups = params.tiles;
   if (number >= workgroups) { return; }
   enter(lanes);

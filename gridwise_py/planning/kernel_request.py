@@ -1,0 +1,121 @@
+"""What a plan says of a kernel: its file, the memory that it reaches, how often it runs, and what is written from that.
+
+A shader file holds an algorithm: ``fn run``. `kernel_header` writes the rest from what the plan knows: ``struct
+Params``, the bindings, and the entry point, which ends the workgroups or invocations that the grid has too many of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..settings import ShaderChecks
+from .layout import Operand
+
+
+@dataclass(frozen=True)
+class KernelFile:
+    """A shader file, and what its text is made of.
+
+    Attributes
+    ----------
+    name : str
+    context : mapping
+        Values for the template.
+    constants : mapping from str to int
+        Values of overrides. Without a WORKGROUP_SIZE the file declares that constant.
+    shader_checks : {"none", "bounds", "all"} or None
+        The run-time checks that a user's WGSL in the context asks for; None without any.
+    features : tuple of str
+        wgpu features that the text needs.
+    """
+
+    name: str
+    context: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    constants: Mapping[str, int] = field(default_factory=dict[str, int])
+    shader_checks: ShaderChecks | None = None
+    features: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The memory that a kernel reaches.
+
+    Attributes
+    ----------
+    reads, writes : mapping from str to Operand
+        What ``load_NAME`` and ``store_NAME`` reach in the text. Operands that share a buffer share a binding, unless
+        they were given parts of it. What is larger than a binding may be gets several, its segments, and what lies in
+        chunks one or more for each.
+    atomics : mapping from str to (Operand, str)
+        Further variables of the text, with the memory that each stands for, and their WGSL types.
+    units : mapping from str to int, optional
+        The text loads and stores rows of 16 bytes, as those for items of other sizes than 4 bytes do; of each operand,
+        how many consecutive bytes an invocation reads or writes.
+    contended : collection of str
+        Names of outputs of which invocations may store the same item at the same time: one of the values stays.
+    """
+
+    reads: Mapping[str, Operand] = field(default_factory=dict[str, Operand])
+    writes: Mapping[str, Operand] = field(default_factory=dict[str, Operand])
+    atomics: Mapping[str, tuple[Operand, str]] = field(default_factory=dict[str, tuple[Operand, str]])
+    units: Mapping[str, int] | None = None
+    contended: Collection[str] = ()
+
+
+@dataclass(frozen=True)
+class Invocations:
+    """As many invocations as a field of the parameters says; ``run`` gets the number of its own, and nothing else."""
+
+    field: str
+
+
+#: How often a kernel runs: in as many workgroups as a field of the parameters says, in a number of them that the text
+#: knows by itself, for each of some invocations, or in one workgroup (None).
+Extent = str | int | Invocations | None
+
+# The number of a workgroup in a grid of up to three dimensions. It may have more than are needed: these end before they
+# take part in anything, such as tickets, whose counter the last workgroup to finish may have reset.
+_GRID = "@builtin(workgroup_id) workgroup: vec3<u32>,\n  @builtin(num_workgroups) grid: vec3<u32>,\n  "
+_LOCAL = "@builtin(local_invocation_index) local: u32"
+_WORKGROUP = "workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z)"
+_ENTRY = """
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  {parameters},
+) {{
+  {body}
+}}
+"""
+
+
+def kernel_header(fields: Sequence[str], bindings: str, extent: Extent, *, lanes: bool, sized: bool) -> str:
+    """Return the text around the algorithm of a shader file.
+
+    Parameters
+    ----------
+    fields : sequence of str
+        Names of the parameters.
+    bindings : str
+        The declarations of memory, and the functions that reach it.
+    extent : Extent
+    lanes : bool
+        Whether ``run`` takes the ``Lanes`` that the file declares, not the number of its invocation in the workgroup.
+    sized : bool
+        Whether the plan sets WORKGROUP_SIZE; otherwise the file does.
+    """
+    declared = "\n".join(f"  {name}: u32," for name in fields)
+    size = "\noverride WORKGROUP_SIZE: u32 = 256u;\n" if sized else ""
+    own = "lanes" if lanes else "local"
+    number, passed, bound = _WORKGROUP, f"number, {own}", extent
+    if isinstance(extent, Invocations):
+        number, passed, bound = f"({_WORKGROUP}) * WORKGROUP_SIZE + local", "number", extent.field
+    lines = [f"run({own});"]
+    if extent is not None:
+        lines = [f"let number = {number};", f"run({passed});"]
+    if isinstance(bound, str):
+        lines.insert(1, f"if (number >= params.{bound}) {{ return; }}")
+    parameters = ("" if extent is None else _GRID) + ("lanes: Lanes" if lanes else _LOCAL)
+    entry = _ENTRY.format(parameters=parameters, body="\n  ".join(lines))
+    return f"struct Params {{\n{declared}\n}}\n{bindings}{size}{entry}\n"

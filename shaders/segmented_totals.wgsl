@@ -1,0 +1,34 @@
+// Chains of blocks for a segmented scan: each workgroup does a block of consecutive tiles, one after another.
+// Forward progress: no workgroup waits for another. Bindings: params, the inputs, totals.
+// Source: Sengupta, Harris, Zhang and Owens, "Scan primitives for GPU computing" (2007).
+// Params: n (items of this window and those before; the GPU may have counted them); first (item of the window);
+// capacity (items of the window that there is room for); whole (items of the array, whatever a window has);
+// max_blocks; blocks (workgroups); flags (sum of some of HAS_CARRY and MORE_FOLLOWS); size (runs that the outputs
+// have room for); segments; search_steps.
+
+//$ include "lib/operator.wgsl"
+//$ include "lib/chain.wgsl"
+//$ include "lib/workgroup.wgsl"
+//$ include "lib/segmented_subgroup.wgsl"
+//$ include "lib/segmented_tile.wgsl"
+
+//$ if carried
+const HAS_CARRY: u32 = {{ constants.HAS_CARRY }}u;
+//$ endif
+
+//$ include "lib/segmented_blocks.wgsl"
+
+fn run(block: u32, lanes: Lanes) {
+  enter(lanes);
+  let first = block * tiles_per_block();
+  let end = min(first + tiles_per_block(), used_tiles());
+  var before = chain_identity();
+  for (var tile = first; tile < end; tile++) {
+    tile_load(tile);
+    let sum = tile_scan();
+    before = chain_combine(before, sum.total);
+  }
+  if (local == 0u) {
+    store_totals({{ 1 + acc.words }}u * block + {{ k }}u, before[{{ k }}]);  //$ for k in range(1 + acc.words)
+  }
+}
