@@ -24,7 +24,7 @@ import numpy as np
 from scipy.stats import binomtest
 
 from gridwise_py.bench.ab.environments import Environment, find_environment
-from gridwise_py.bench.ab.judged import Judged, judge
+from gridwise_py.bench.ab.judge import Judged, judge
 from gridwise_py.bench.ab.turns import NotComparable, Settings, measure_in_turns
 from gridwise_py.bench.cases.case import Case
 from gridwise_py.bench.cases.mode import Mode
@@ -87,7 +87,7 @@ def rows_of(judged: Judged) -> list[dict[str, Any]]:
         {
             "case": row.case, "kind": row.verdict.kind.value, "ratio": row.verdict.ratio, "low": row.verdict.low,
             "high": row.verdict.high, "old_ns": row.old_ns, "between_sd": row.verdict.between_sd,
-            "within_sd": row.verdict.within_sd, "settle": row.verdict.settle,
+            "within_sd": row.verdict.within_sd, "settle": row.settle,
         }
         for row in judged.rows
         if row.name != "cpu_wall"
