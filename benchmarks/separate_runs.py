@@ -384,8 +384,8 @@ def spreads(comparisons: Sequence[Comparison]) -> dict[str, float]:
     found: dict[str, list[float]] = {}
     for comparison in comparisons:
         for row in comparison.rows:
-            if row.verdict is not None and row.verdict.process_std is not None:
-                found.setdefault(mode_of(row), []).append(row.verdict.process_std)
+            if row.verdict and row.verdict.unit == "process":
+                found.setdefault(mode_of(row), []).append(np.expm1(row.verdict.between_sd))
     return {mode: float(np.median(values)) for mode, values in found.items()}
 
 
