@@ -128,7 +128,7 @@ def ab(old: str, new: str, cases: tuple[str, ...], **options: Any) -> None:
     After Ctrl-C, SIGTERM, or if a process does not start again, the pairs of processes that were measured are judged
     and written, and it exits with 130, 143 or 6: they are a part of what was asked.
     """
-    from ..bench.ab.judged import judge
+    from ..bench.ab.judge import judge
     from ..bench.ab.table import JudgedTable
 
     threshold, json_path = options["threshold"], options["json_path"]

@@ -25,15 +25,14 @@ from rich.console import Console
 import gridwise_py as gw
 from gridwise_py.bench.ab import environments, process, turns, worker
 from gridwise_py.bench.ab.environments import Environment, find_environment
-from gridwise_py.bench.ab.judged import judge
-from gridwise_py.bench.ab.paired import PairedDifferences, judge_paired
+from gridwise_py.bench.ab.judge import JudgedRow, judge
 from gridwise_py.bench.ab.process import SideError, Worker
 from gridwise_py.bench.ab.table import JudgedTable
 from gridwise_py.bench.ab.turns import SIDES, MeasuredCase, Progress, Settings, TakenRow, measure_in_turns
 from gridwise_py.bench.cases.case import Case
 from gridwise_py.bench.cases.mode import Mode
 from gridwise_py.bench.cases.own_files import OwnCodeError
-from gridwise_py.bench.stats.verdict import VerdictKind
+from gridwise_py.bench.stats.verdict import Pair, VerdictKind, judge_all
 from gridwise_py.bench.sweep.suite import Job
 from gridwise_py.cli import main
 from gridwise_py.cli.progress import TurnsProgress
@@ -280,9 +279,21 @@ def test_the_worker_does_not_find_the_modules_beside_its_program(tmp_path):
 P5 = 5
 
 
+def _row(logs, step_ns=0.0):
+    """Return a row of pairs of processes: of each the logarithms of NEW by OLD of its A B B A."""
+    flat = [log for of_pair in logs for log in of_pair]
+    processes = [number for number, of_pair in enumerate(logs) for _ in of_pair]
+    old, new = [[1e5] * 2 for _ in flat], [[1e5 * math.exp(log)] * 2 for log in flat]
+    return Pair(old, new, step_ns, old_processes=processes, new_processes=processes, in_turns=True)
+
+
+def _judge(rows, threshold=0.01):
+    return judge_all(rows, threshold=threshold, most_p=0.01)
+
+
 def _pairs(rng, difference, between, within=0.001, pairs=P5, turns_each=4):
     levels = math.log1p(difference) + rng.normal(0, between, pairs)
-    return PairedDifferences([list(level + rng.normal(0, within, turns_each)) for level in levels])
+    return _row([list(level + rng.normal(0, within, turns_each)) for level in levels])
 
 
 def test_how_often_verdicts_are_right():
@@ -293,7 +304,7 @@ def test_how_often_verdicts_are_right():
         (0.0, 0.04, "ambiguous"),
     ]:
         rng = np.random.default_rng(0)
-        found = [v for _ in range(5) for v in judge_paired([_pairs(rng, difference, between) for _ in range(20)])]
+        found = [v for _ in range(5) for v in _judge([_pairs(rng, difference, between) for _ in range(20)])]
         kinds = [v.kind.value for v in found]
         assert kinds.count(right) >= 0.97 * len(kinds)
         assert sum(v.low <= 1 + difference <= v.high for v in found) >= 0.91 * len(found)
@@ -301,64 +312,48 @@ def test_how_often_verdicts_are_right():
 
 def test_noise_of_any_size_is_hardly_ever_called_a_difference():
     rng = np.random.default_rng(1)
-    kinds = [v.kind for _ in range(100) for v in judge_paired([_pairs(rng, 0.0, 0.05) for _ in range(4)])]
+    kinds = [v.kind for _ in range(100) for v in _judge([_pairs(rng, 0.0, 0.05) for _ in range(4)])]
     assert sum(kind in (VerdictKind.FASTER, VerdictKind.SLOWER) for kind in kinds) <= 0.015 * len(kinds)
 
 
 def test_a_single_row_of_any_noise_is_wrong_in_one_of_a_hundred():
     """An interval beyond the threshold alone would be wrong in four."""
     rng = np.random.default_rng(6)
-    kinds = [judge_paired([_pairs(rng, 0.0, 0.05)])[0].kind for _ in range(400)]
+    kinds = [_judge([_pairs(rng, 0.0, 0.05)])[0].kind for _ in range(400)]
     assert 0 < sum(kind in (VerdictKind.FASTER, VerdictKind.SLOWER) for kind in kinds) <= 8
 
 
 def test_two_levels_are_not_called_a_difference():
     """A process has one of two levels, 3 % apart, and repeats it to the tick."""
     rng = np.random.default_rng(2)
-    rows = [PairedDifferences([[math.log(1.03) * rng.choice([-1, 0, 0, 1])] * 4 for _ in range(5)]) for _ in range(400)]
-    kinds = [verdict.kind for i in range(0, 400, 2) for verdict in judge_paired(rows[i : i + 2])]
+    rows = [_row([[math.log(1.03) * rng.choice([-1, 0, 0, 1])] * 4 for _ in range(5)]) for _ in range(400)]
+    kinds = [verdict.kind for i in range(0, 400, 2) for verdict in _judge(rows[i : i + 2])]
     assert sum(kind in (VerdictKind.FASTER, VerdictKind.SLOWER) for kind in kinds) <= 4
 
 
 def test_pairs_that_agree_by_chance_are_no_more_alike_than_their_turns_allow():
     alike = [[-0.03, 0.03, -0.03, 0.03]] * 3
-    (verdict,) = judge_paired([PairedDifferences(alike)])
+    (verdict,) = _judge([_row(alike)])
     assert verdict.kind is VerdictKind.AMBIGUOUS
     assert verdict.between_sd == 0
     assert verdict.within_sd > 0.01
-    assert "turns differ by" in verdict.reason
 
 
-def test_the_step_of_the_clock_widens_the_interval():
-    exact = [[0.0] * 4] * 5
-    (sure, unsure) = judge_paired([PairedDifferences(exact), PairedDifferences(exact, error=0.02)])
-    assert (sure.kind, sure.low, sure.high) == (VerdictKind.SAME, 1.0, 1.0)
-    assert unsure.kind is VerdictKind.AMBIGUOUS
-    assert unsure.high == pytest.approx(math.exp(0.02))
-
-
-def test_the_step_of_the_clock_is_independent_of_the_spread():
-    logs = [[x] for x in (0.010, 0.014, 0.012, 0.016, 0.013)]
-    apart, rounded = judge_paired([PairedDifferences(logs), PairedDifferences(logs, error=0.002)])
-    half, more = (math.log(found.high / found.ratio) for found in (apart, rounded))
-    assert more == pytest.approx(math.hypot(half, 0.002))
-
-
-def test_turns_in_different_steps_have_less_error_together():
+def test_the_step_of_the_clock_counts_for_gpu_times_only():
     case = MeasuredCase(Job(CASES[0].case, Mode.LATENCY, 0))
     case.step_ns = 32.0
-    times_ns = {side: [6400.0] * 4 for side in SIDES}
-    case.taken = [dict.fromkeys(("gpu_span", "cpu_wall"), TakenRow([0.0] * 4, times_ns))]
-    assert case.error == {"gpu_span": pytest.approx(32 / 6400), "cpu_wall": 0}
-    times_ns["NEW"] = [6336.0, 6400.0, 6464.0, 6400.0]
-    assert case.error["gpu_span"] == pytest.approx(16 / 6400 * (1 + math.sqrt(6) / 4))
+    taken = TakenRow([0.0] * 4, {side: [6400.0] * 8 for side in SIDES})
+    case.taken = [dict.fromkeys(("gpu_span", "cpu_wall"), taken)] * 5
+    stepped, wall = judge_all([case.pair("gpu_span"), case.pair("cpu_wall")])
+    assert (stepped.step_share, wall.step_share) == (pytest.approx(32 / 6400), 0)
+    assert math.log(stepped.high) == pytest.approx(32 / 6400)
     case.step_ns = math.inf
-    assert case.error["gpu_span"] == 0
+    assert case.pair("gpu_span").tick_step_ns == 0
 
 
 def test_the_interval_is_that_of_students_t():
     logs = [0.010, 0.014, 0.012, 0.016, 0.013]
-    (verdict,) = judge_paired([PairedDifferences([[x, x] for x in logs])], threshold=0.005)
+    (verdict,) = _judge([_row([[x, x] for x in logs])], threshold=0.005)
     half = 2.7764451 * np.std(logs, ddof=1) / math.sqrt(5)
     assert math.log(verdict.low) == pytest.approx(0.013 - half)
     assert math.log(verdict.high) == pytest.approx(0.013 + half)
@@ -371,33 +366,25 @@ def test_what_settles_an_ambiguous_row():
     spread = (spread - spread.mean()) / spread.std(ddof=1)
 
     def settle(centre, sd):
-        (verdict,) = judge_paired([PairedDifferences([[centre + sd * x] * 3 for x in spread])])
+        (verdict,) = _judge([_row([[centre + sd * x] * 3 for x in spread])])
         assert verdict.kind is VerdictKind.AMBIGUOUS
-        return verdict
+        return JudgedRow("case", "gpu_span", 1.0, 1.0, verdict, past_gate=False)
 
     found = settle(0.0, 0.012)
-    pairs = int(found.settle.removeprefix("--pairs "))
-    assert 5 < pairs < 20
-    assert "pairs of processes differ by ±1.2 %" in found.reason
+    assert 5 < int(found.settle.removeprefix("--pairs ")) < 25
+    assert "standard deviation 1.2 %" in found.verdict.reason
     assert settle(math.log(1.0101), 0.003).settle == "another --threshold: the difference is about as large"
-    assert "quieter" in settle(0.0, 0.2).settle or "less other work" in settle(0.0, 0.2).settle
-    assert settle(0.0, 0.6).too_noisy
+    assert settle(0.0, 0.2).settle.endswith("a machine with less other work")
+    assert settle(0.0, 0.9).verdict.too_noisy
 
 
 def test_many_rows_need_more_evidence():
     rng = np.random.default_rng(4)
-    slower = PairedDifferences([[0.02 + x] * 2 for x in (-0.007, 0.007, -0.003, 0.003, 0.0)])
-    assert judge_paired([slower])[0].kind is VerdictKind.SLOWER
-    many = judge_paired([slower, *(_pairs(rng, 0.0, 0.05) for _ in range(200))])
+    slower = _row([[0.02 + x] * 2 for x in (-0.007, 0.007, -0.003, 0.003, 0.0)])
+    assert _judge([slower])[0].kind is VerdictKind.SLOWER
+    many = _judge([slower, *(_pairs(rng, 0.0, 0.05) for _ in range(200))])
     assert many[0].kind is VerdictKind.AMBIGUOUS
-    assert "chance gives such a difference" in many[0].reason
-
-
-def test_what_cannot_be_judged():
-    for logs, threshold in [([[0.0]], 0.01), ([[0.0], []], 0.01), ([[0.0]] * 3, 0.0)]:
-        with pytest.raises(gw.ArgumentError):
-            judge_paired([PairedDifferences(logs)], threshold=threshold)
-        assert judge_paired([]) == []
+    assert "the test for any difference does not agree" in many[0].reason
 
 
 # ---- turns, with invented workers
@@ -607,7 +594,7 @@ def test_an_interrupt_keeps_the_pairs_that_measured(fake):
     assert measured.pairs == (2, 3)
     assert sorted(len(case.times_ns["gpu_span"]["OLD"]) for case in measured.cases) == [4, 6]
     judged = judge(ENVIRONMENTS, measured, settings, threshold=0.01, gate=0.01)
-    assert sorted(row.verdict.pairs for row in judged.rows) == [2, 3]
+    assert sorted(row.verdict.old_units for row in judged.rows) == [2, 3]
     assert (judged.stopped, judged.to_json()["complete"]) == ("interrupted", False)
     starts, ends = ([word[1] for word in fake.log].count(do) for do in ("start", "end"))
     assert starts == ends
@@ -634,7 +621,7 @@ def test_one_pair_is_no_verdict(fake):
     settings = Settings(pairs=5, rounds=1)
     _at_turn(fake, 7, _raising(KeyboardInterrupt()))  # the second case of the second pair
     judged = judge(ENVIRONMENTS, _measured(settings), settings, threshold=0.01, gate=0.01)
-    assert [row.verdict.pairs for row in judged.rows] == [2]
+    assert [row.verdict.old_units for row in judged.rows] == [2]
     (text,) = judged.notes
     assert "gpu_span: not judged: 1 pair of processes has measured it, of 5; a verdict needs 2" in text
     logs = [case["log_ratios"]["gpu_span"] for case in judged.to_json()["cases"]]
@@ -683,14 +670,14 @@ def test_a_process_that_starts_again_on_another_adapter_keeps_the_pairs_that_mea
     _at_turn(fake, 11, gpu_lost)
     judged = _judged(fake, Settings(pairs=5, rounds=1))
     assert "NEW (NEW) does not start again on the same adapter: device" in judged.stopped
-    assert [row.verdict.pairs for row in judged.rows] == [3]
+    assert [row.verdict.old_units for row in judged.rows] == [3]
 
 
 def test_a_process_that_does_not_start_again_keeps_the_pairs_that_measured(fake, monkeypatch):
     _at_turn(fake, 11, lambda: _no_more_starts(fake))
     judged = _judged(fake, Settings(pairs=5, rounds=1))
     assert judged.stopped == "NEW (NEW) does not start: no memory on the GPU"
-    assert [row.verdict.pairs for row in judged.rows] == [3]
+    assert [row.verdict.old_units for row in judged.rows] == [3]
     assert [text.rpartition(": ")[2] for text in judged.broken] == ["killed"]
 
 
@@ -703,7 +690,7 @@ def test_a_later_pair_that_does_not_start_keeps_the_pairs_that_measured(fake, mo
     _at_turn(fake, 8, no_memory)
     judged = _judged(fake, Settings(pairs=5, rounds=1))
     assert judged.stopped == "OLD (OLD) does not start: no memory on the GPU"
-    assert [row.verdict.pairs for row in judged.rows] == [2, 2]
+    assert [row.verdict.old_units for row in judged.rows] == [2, 2]
     assert not judged.broken
 
 

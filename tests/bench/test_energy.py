@@ -27,7 +27,7 @@ from gridwise_py.bench.results.reader import read_results
 from gridwise_py.bench.results.rounds import pooled
 from gridwise_py.bench.sampling import energy as energy_module
 from gridwise_py.bench.sampling.energy import Meter, energy_in_windows, window_of
-from gridwise_py.bench.stats.energy import EnergyResult, EnergyWindow, energy_of, judged, pooled_energy
+from gridwise_py.bench.stats.energy import EnergyResult, EnergyWindow, energy_of, judge_energy, pooled_energy
 from gridwise_py.bench.sweep.runner import Request, _in_numbers, run_jobs
 from gridwise_py.bench.sweep.suite import Job, in_rounds
 from gridwise_py.display.quantities import format_energy
@@ -100,11 +100,11 @@ def test_what_runs_before_a_window_is_not_in_it():
 def test_ten_percent_are_told_apart_and_equal_ones_are_not():
     board = Board()
     old, new, same = (board.measure(board.work(10, watts, noise=0.03), 6) for watts in (300.0, 330.0, 300.0))
-    more, equal = judged(old, new, 0.02), judged(old, same, 0.02)
+    more, equal = judge_energy(old, new, 0.02), judge_energy(old, same, 0.02)
     assert (more.verdict, equal.verdict) == ("more", "same")
     assert more.low <= 1.1 <= more.high
-    assert judged(new, old, 0.02).verdict == "less"
-    assert judged(old, same, 1e-6).verdict == "ambiguous"
+    assert judge_energy(new, old, 0.02).verdict == "less"
+    assert judge_energy(old, same, 1e-6).verdict == "ambiguous"
 
 
 def test_below_the_resolution_there_is_no_number_but_a_reason():
@@ -114,7 +114,7 @@ def test_below_the_resolution_there_is_no_number_but_a_reason():
     assert "below the sensor's resolution: an invented sensor stepped" in found.reason
     assert "needs 10 (its step is about 100 ms)" in found.reason
     assert found.windows
-    assert judged(found, found, 0.02) is None
+    assert judge_energy(found, found, 0.02) is None
     assert "not measured: below" in repr(found)
     long = board.measure(board.work(3, 300.0, seconds=5.0), 2)
     assert long.joules == pytest.approx(500.0, rel=0.03)

@@ -232,7 +232,7 @@ def test_single_files_are_not_judged_and_several_are(tmp_path):
     one_old, old = _runs(tmp_path, "old", 1000, 1)
     one_new, new = _runs(tmp_path, "new", 1100, 2)
     (row,) = compare(read_results(one_old), read_results(one_new)).rows
-    assert (row.verdict.kind, row.verdict.cause) == (VerdictKind.AMBIGUOUS, Cause.SINGLE_PROCESS)
+    assert (row.verdict.kind, row.verdict.cause) == (VerdictKind.AMBIGUOUS, Cause.SINGLE)
     assert "import several runs (gridwise import)" in row.verdict.settle
     found = compare(read_results(old), read_results(new))
     (row,) = found.rows
@@ -253,7 +253,7 @@ def test_gpu_times_of_single_files_of_nvbench_are_not_judged_either(tmp_path):
     found = compare(old, new)
     assert {row.name for row in found.rows} == {"gpu_span"}
     (row,) = (row for row in found.rows if row.case == "reduce T=I32 Elements=65536 cold")
-    assert (row.verdict.cause, row.verdict.old_count) == (Cause.SINGLE_PROCESS, 8)
+    assert (row.verdict.cause, row.verdict.old_count) == (Cause.SINGLE, 8)
 
 
 def test_a_benchmark_that_fails_now_is_a_regression(tmp_path):

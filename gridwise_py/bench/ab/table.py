@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.text import Text
@@ -13,7 +12,7 @@ from ...display.table import Cell, Column, Table
 from ...display.terminal import clean, clean_lines
 from ..report.text_table import TextTable
 from ..stats.verdict import VerdictKind
-from .judged import Judged, JudgedRow
+from .judge import Judged, JudgedRow
 from .taken import SIDES
 
 _COLUMNS = (
@@ -72,7 +71,7 @@ class JudgedTable:
         """Return it for files."""
         stopped = self._judged.stopped
         table = self._rows("gridwise ab" if stopped is None else f"gridwise ab, stopped early: {stopped}")
-        table.records = [_record(row) for row in self._judged.rows]
+        table.records = [row.to_record() for row in self._judged.rows]
         table.remarks = [clean(remark) for remark in (*map(self._side, SIDES), *self._remarks())]
         table.conclusion = self._conclusion()
         return table
@@ -98,7 +97,7 @@ class JudgedTable:
         yield from judged.notes
         for row in judged.rows:
             if row.verdict.kind is VerdictKind.AMBIGUOUS:
-                yield f"ambiguous: {row.case}, {row.name}: {row.verdict.reason}; to settle it: {row.verdict.settle}"
+                yield f"ambiguous: {row.case}, {row.name}: {row.verdict.reason}; to settle it: {row.settle}"
 
     def _conclusion(self) -> str:
         judged = self._judged
@@ -133,24 +132,6 @@ def _cells(row: JudgedRow) -> tuple[str | Cell, ...]:
         "too noisy" if verdict.too_noisy else f"{_difference(verdict.low)} to {_difference(verdict.high)}",
         Cell(kind, kind=verdict.kind.value),
     )
-
-
-#: What a line of CSV has of a verdict.
-_OF_VERDICT = ("ratio", "low", "high", "p_corrected", "pairs", "between_sd", "within_sd")
-
-
-def _record(row: JudgedRow) -> dict[str, Any]:
-    return {
-        "case": row.case,
-        "name": row.name,
-        "verdict": row.verdict.kind.value,
-        "old_ns": row.old_ns,
-        "new_ns": row.new_ns,
-        **{name: getattr(row.verdict, name) for name in _OF_VERDICT},
-        "gated": row.gated,
-        "past_gate": row.past_gate,
-        "reason": row.verdict.reason,
-    }
 
 
 def _difference(ratio: float) -> str:

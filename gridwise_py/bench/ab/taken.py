@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError
-from ..stats.levels import step_share
+from ..stats.verdict import Pair
 from ..sweep.suite import Job
 
 SIDES = ("OLD", "NEW")
@@ -103,13 +103,18 @@ class MeasuredCase:
         """Return the median of the turns."""
         return float(np.median(self.times_ns[row][side]))
 
-    @property
-    def error(self) -> dict[str, float]:
-        """By row, what the step of the GPU's clock may add to the logarithm of a ratio; CPU walls do not have it."""
-        step_ns = self.step_ns if math.isfinite(self.step_ns) else 0.0
-        turns = {row: [np.array(times[side]) for side in SIDES] for row, times in self.times_ns.items()}
-        found = {row: sum(step_share(t, np.ones(t.size), step_ns) for t in sides) for row, sides in turns.items()}
-        return {**found, "cpu_wall": 0.0}
+    def pair(self, row: str) -> Pair:
+        """Return the turns of a row for `judge_all`: a block for each A B B A, whose unit is the pair of processes."""
+        taken = [(number, pair[row]) for number, pair in enumerate(self.taken) if row in pair]
+        # Of the two turns of a side the geometric mean, so that a drift of the machine cancels.
+        old, new = (
+            [[math.sqrt(a * b)] for _, one in taken for a, b in zip(*[iter(one.times_ns[side])] * 2, strict=True)]
+            for side in SIDES
+        )
+        processes = [number for number, one in taken for _ in one.logs]
+        # Of the GPU's clock: CPU walls have no steps that matter.
+        step_ns = self.step_ns if math.isfinite(self.step_ns) and row != "cpu_wall" else 0.0
+        return Pair(old, new, step_ns, old_processes=processes, new_processes=processes, in_turns=True)
 
 
 @dataclass(frozen=True)

@@ -303,54 +303,34 @@ def compare(
     """
     if not 0 <= gate < math.inf:
         raise ArgumentError(f"gate is {gate!r}; it is a share of at least 0: 0.05 for 5 %")
-    names = old.device.title, new.device.title
     sides = ACROSS if across else VERSIONS
-    wrong = tuple(
-        f"{side}: {result.name_with_n}: {result.mismatch or 'the result is wrong'}"
-        for side, document in zip(sides, (old, new), strict=True)
-        for result in document.results
-        if result.is_wrong
-    )
+    found = Comparison(
+        old.device.title, new.device.title, threshold, gate, same_file=same_file, sides=sides,
+        wrong=tuple(
+            f"{side}: {result.name_with_n}: {result.mismatch or 'the result is wrong'}"
+            for side, document in zip(sides, (old, new), strict=True)
+            for result in document.results
+            if result.is_wrong
+        ),
+    )  # fmt: skip
     if across:
-        notes = (
-            *_software_note(old, new), *_page_note(old, new, sides), *_environment_notes(old, new, sides),
-            *_checks_notes(old, new, sides),
-        )  # fmt: skip
         ranks = tuple(_ranks(dict(zip(sides, (old, new), strict=True))))
-        obstacles = () if ranks else ("the files have no case in common that was measured in both",)
-        remedy = "" if ranks else _SAME_CASES
-        return Comparison(
-            *names, threshold, gate, obstacles, ranks=ranks, wrong=wrong, notes=notes, remedy=remedy, sides=sides
-        )
+        if not ranks:
+            obstacles = ("the files have no case in common that was measured in both",)
+            found = replace(found, obstacles=obstacles, remedy=_SAME_CASES)
+        return replace(found, ranks=ranks, notes=(*_software_note(old, new), *_notes_of_both(old, new, sides)))
     firm, soft = _obstacles(old, new)
     if firm:
-        return Comparison(*names, threshold, gate, tuple(text for text, _ in firm), wrong=wrong, remedy=firm[-1][1])
+        return replace(found, obstacles=tuple(text for text, _ in firm), remedy=firm[-1][1])
     if soft and not force:
-        return Comparison(*names, threshold, gate, tuple(soft), wrong=wrong, remedy=_SAME_CONDITIONS)
-    rows, broken, notes, same = _rows(old, new, threshold, gate, gate_walls, same_file, spreads)
-    notes = (
-        *_page_note(old, new, sides),
-        *_tool_notes(old, new),
-        *_clock_note(old, new),
-        *_environment_notes(old, new, sides),
-        *_checks_notes(old, new, sides),
-        *_settings_notes(old, new),
-        *_incomplete_notes(old, new),
-        *notes,
-    )
+        return replace(found, obstacles=tuple(soft), remedy=_SAME_CONDITIONS)
     forced = tuple(f"compared although they differ (--force): {text}" for text in soft)
-    return Comparison(
-        *names,
-        threshold,
-        gate,
-        rows=rows,
-        quantities=tuple(_quantity_rows(old, new, threshold)),
-        wrong=wrong,
-        broken=broken,
-        notes=(*forced, *notes),
-        same_measurement=same,
-        same_file=same_file,
+    notes = (*forced, *_notes_of_both(old, new, sides), *_notes_of_versions(old, new))
+    found = replace(found, quantities=tuple(_quantity_rows(old, new, threshold)), notes=notes)
+    matched = _Matched(
+        old, new, gate_walls=gate_walls, spreads=new.device.repeatability or old.device.repeatability or spreads
     )
+    return matched.judge(found)
 
 
 # ---- whether the files can be compared
@@ -394,6 +374,21 @@ def differences_of_devices(old: Device, new: Device) -> list[tuple[str, str, str
     """Return what forbids to compare times of two devices: each property, with its value of both."""
     found = [(name, str(getattr(old, name)), str(getattr(new, name))) for name in _COMPARABLE]
     return [(name, then, now) for name, then, now in found if then != now]
+
+
+def _notes_of_both(old: Results, new: Results, sides: tuple[str, str]) -> Iterator[str]:
+    """Yield notes on two files, of versions or of devices."""
+    yield from _page_note(old, new, sides)
+    yield from _environment_notes(old, new, sides)
+    yield from _checks_notes(old, new, sides)
+
+
+def _notes_of_versions(old: Results, new: Results) -> Iterator[str]:
+    """Yield notes on two files of one device."""
+    yield from _tool_notes(old, new)
+    yield from _clock_note(old, new)
+    yield from _settings_notes(old, new)
+    yield from _incomplete_notes(old, new)
 
 
 def _page_note(old: Results, new: Results, sides: tuple[str, str]) -> tuple[str, ...]:
@@ -553,84 +548,91 @@ class _Part:
         return None if summary is None else summary.uncertainty(step_ns)
 
 
-def _rows(
-    old: Results,
-    new: Results,
-    threshold: float,
-    gate: float,
-    gate_walls: bool,
-    same_file: bool,
-    spreads: Sequence[Spread],
-) -> tuple[tuple[Row, ...], tuple[str, ...], tuple[str, ...], bool]:
-    spreads = new.device.repeatability or old.device.repeatability or spreads
-    # In the order that was asked for; an incomplete file has the order of measurement.
-    before, after = by_case(old.in_order()), by_case(new.in_order())
-    notes = [
-        f"only in {side}: {', '.join(mine[key][0].name_with_n for key in mine if key not in other)}"
-        for side, mine, other in (("OLD", before, after), ("NEW", after, before))
-        if mine.keys() - other.keys()
-    ]
-    # A visit to a page is one process, in another browser or on another day, and so is a file of another tool.
-    of_page = any(file.context.browser is not None or file.context.tool is not None for file in (old, new))
-    # Other tools have no other times, and wall times of theirs are what their users gate by.
-    gate_walls = gate_walls or (old.context.tool is not None and new.context.tool is not None)
-    rows: list[Row] = []
-    pairs: list[Pair | None] = []
-    broken: list[str] = []
-    for key in before:
-        if key not in after:
-            continue
-        case = before[key][0].name_with_n
-        failed = [[result for result in results[key] if result.error] for results in (before, after)]
-        if failed[1] and not failed[0]:
-            broken.append(f"{case}: {failed[1][0].error}")
-        old_rounds, new_rounds = (
-            [result for result in results[key] if not result.error and result.correct] for results in (before, after)
+class _Matched:
+    """The cases that two files have in common, as pairs of times to judge.
+
+    Parameters
+    ----------
+    old, new : Results
+    gate_walls : bool
+        Whether the gate applies to CPU walls.
+    spreads : sequence of Spread
+    """
+
+    def __init__(self, old: Results, new: Results, *, gate_walls: bool, spreads: Sequence[Spread]):
+        self._files, self._spreads = (old, new), spreads
+        # A visit to a page is one process, in another browser or on another day, and so is a file of another tool.
+        self._of_page = any(file.context.browser is not None or file.context.tool is not None for file in self._files)
+        # Other tools have no other times, and wall times of theirs are what their users gate by.
+        self._gate_walls = gate_walls or all(file.context.tool is not None for file in self._files)
+        self._notes: list[str] = []
+        self._broken: list[str] = []
+        self._rows: list[tuple[Row, Pair | None]] = []
+        # In the order that was asked for; an incomplete file has the order of measurement.
+        before, after = by_case(old.in_order()), by_case(new.in_order())
+        for side, mine, other in (("OLD", before, after), ("NEW", after, before)):
+            if mine.keys() - other.keys():
+                names = ", ".join(mine[key][0].name_with_n for key in mine if key not in other)
+                self._notes.append(f"only in {side}: {names}")
+        for key in before:
+            if key in after:
+                self._add(before[key], after[key])
+
+    def judge(self, found: Comparison) -> Comparison:
+        """Return a comparison with the rows, judged."""
+        pairs = [pair for _, pair in self._rows if pair is not None]
+        same = bool(pairs) and (found.same_file or all(pair.old == pair.new for pair in pairs))
+        verdicts = iter(judge_all([replace(one, same_measurement=same) for one in pairs], threshold=found.threshold))
+        rows: list[Row] = []
+        for row, pair in self._rows:
+            verdict = None if pair is None else next(verdicts)
+            slower = verdict is not None and verdict.kind is VerdictKind.SLOWER and verdict.ratio > 1 + found.gate
+            note = "" if verdict else row.note
+            rows.append(replace(row, verdict=verdict, note=note, past_gate=slower and row.gated))
+        return replace(
+            found, rows=tuple(rows), broken=tuple(self._broken), notes=(*found.notes, *self._notes),
+            same_measurement=same,
+        )  # fmt: skip
+
+    def _add(self, old_visits: Sequence[Result], new_visits: Sequence[Result]) -> None:
+        """Add the rows of a case."""
+        case = old_visits[0].name_with_n
+        failed = next((result for result in new_visits if result.error), None)
+        if failed is not None and not any(result.error for result in old_visits):
+            self._broken.append(f"{case}: {failed.error}")
+        old, new = (
+            [result for result in visits if not result.error and result.correct] for visits in (old_visits, new_visits)
         )
-        if not old_rounds or not new_rounds:
-            notes.append(f"{case}: not judged, because a side failed or is wrong")
-            continue
-        moved = _clock_moved(old_rounds) or _clock_moved(new_rounds)
-        clock_ratio = _clock_ratio(old_rounds, new_rounds)
-        alike = _level(old, old_rounds[0]) == _level(new, new_rounds[0])
+        if not old or not new:
+            self._notes.append(f"{case}: not judged, because a side failed or is wrong")
+            return
+        alike = _level(self._files[0], old[0]) == _level(self._files[1], new[0])
         note = "no valid samples on a side; measure it again" if alike else "the run-time checks differ"
-        for part in _parts(old_rounds, new_rounds, case, notes):
-            old_step_ns, new_step_ns = (
-                0.0 if part.name == "cpu_wall" else document.tick_step_ns(side[0])
-                for document, side in ((old, old_rounds), (new, new_rounds))
-            )
-            rows.append(
-                Row(
-                    case, part.part, part.name, None, note, gated=gate_walls or not part.is_wall,
-                    old_uncertainty=part.uncertainty(old_rounds, old_step_ns),
-                    new_uncertainty=part.uncertainty(new_rounds, new_step_ns),
-                )
+        for part in _parts(old, new, case, self._notes):
+            steps_ns = [
+                0.0 if part.name == "cpu_wall" else file.tick_step_ns(side[0])
+                for file, side in zip(self._files, (old, new), strict=True)
+            ]
+            row = Row(
+                case, part.part, part.name, None, note, gated=self._gate_walls or not part.is_wall,
+                old_uncertainty=part.uncertainty(old, steps_ns[0]), new_uncertainty=part.uncertainty(new, steps_ns[1]),
             )  # fmt: skip
-            (old_blocks, old_processes), (new_blocks, new_processes) = part.blocks(old_rounds), part.blocks(new_rounds)
-            pair = Pair(
-                old_blocks,
-                new_blocks,
-                max(old_step_ns, new_step_ns),
-                clock_ratio,
-                moved,
-                new.device.is_cpu,
-                old_processes=old_processes,
-                new_processes=new_processes,
-                varies_by_process=part.is_wall or key.mode is Mode.LATENCY or of_page,
-                loaded=any(result.is_loaded for result in (*old_rounds, *new_rounds)),
-                repeatability=_repeatability(spreads, key.mode, part, [*old_blocks, *new_blocks]),
-            )
-            pairs.append(pair if old_blocks and new_blocks and alike else None)
-    judged = [pair for pair in pairs if pair is not None]
-    same = bool(judged) and (same_file or all(pair.old == pair.new for pair in judged))
-    verdicts = iter(judge_all([replace(pair, same_measurement=same) for pair in judged], threshold=threshold))
-    done: list[Row] = []
-    for row, pair in zip(rows, pairs, strict=True):
-        verdict = None if pair is None else next(verdicts)
-        slower = verdict is not None and verdict.kind is VerdictKind.SLOWER and verdict.ratio > 1 + gate
-        note = "" if verdict else row.note
-        done.append(replace(row, verdict=verdict, note=note, past_gate=slower and row.gated))
-    return tuple(done), tuple(broken), tuple(notes), same
+            self._rows.append((row, self._pair(part, old, new, max(steps_ns)) if alike else None))
+
+    def _pair(self, part: _Part, old: list[Result], new: list[Result], step_ns: float) -> Pair | None:
+        """Return the times of a row; None if a side has none."""
+        (old_blocks, old_processes), (new_blocks, new_processes) = part.blocks(old), part.blocks(new)
+        if not old_blocks or not new_blocks:
+            return None
+        mode = new[0].mode
+        return Pair(
+            old_blocks, new_blocks, step_ns, _clock_ratio(old, new),
+            clock_moved=_clock_moved(old) or _clock_moved(new),
+            on_cpu=self._files[1].device.is_cpu, old_processes=old_processes, new_processes=new_processes,
+            varies_by_process=part.is_wall or mode is Mode.LATENCY or self._of_page,
+            loaded=any(result.is_loaded for result in (*old, *new)),
+            repeatability=_repeatability(self._spreads, mode, part, [*old_blocks, *new_blocks]),
+        )  # fmt: skip
 
 
 def _quantity_rows(old: Results, new: Results, threshold: float) -> Iterator[QuantityRow]:

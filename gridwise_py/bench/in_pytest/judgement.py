@@ -9,8 +9,7 @@ from ...display.quantities import format_time
 from ..analysis.compare import Comparison, Row, compare
 from ..report.comparison import interval_text
 from ..results.model import Results
-from ..sampling.interleave import in_own_words
-from ..stats.verdict import Cause, Verdict, VerdictKind
+from ..stats.verdict import Cause, Unit, Verdict, VerdictKind
 
 _IN_PROCESSES = (
     "measure in several processes for both files (pytest -n 5 --dist each, or five times with --gridwise-append), "
@@ -19,22 +18,16 @@ _IN_PROCESSES = (
 _IN_ROUNDS = "take more rounds than now for both files: gpu_benchmark(..., rounds=30)"
 _IN_SAMPLES = "take more samples for both files: gpu_benchmark(..., protocol=gw.SamplingProtocol(timeout_s=1))"
 _THRESHOLD = "give another threshold: gpu_benchmark(..., threshold=...)"
-#: What to do in pytest; the remedies of other causes name no command, or do without it.
-_REMEDIES = {
-    Cause.FEW_SAMPLES: _IN_SAMPLES,
-    Cause.UNTESTED: _IN_SAMPLES,
-    Cause.WIDE_INTERVAL: _IN_SAMPLES,
-    Cause.SINGLE_PROCESS: f"{_IN_PROCESSES}; or let gridwise calibrate --repeatability learn how processes differ",
-    Cause.PROCESSES_DIFFER: _IN_PROCESSES,
-    Cause.NOISE: f"{_IN_PROCESSES}; or {_THRESHOLD}",
-    Cause.SINGLE_ROUND: _IN_ROUNDS,
-    Cause.ROUNDS_DIFFER: f"{_IN_ROUNDS}; if that does not do, {_IN_PROCESSES}",
-    Cause.TIMES_WANDER: _IN_ROUNDS,
-    Cause.LOAD_MOVED: f"{_IN_ROUNDS}, on a machine with less other work",
-    Cause.LOAD_DIFFERS: f"{_IN_ROUNDS}, on a machine with less other work",
-    Cause.LOADED: "measure both files again while the machine does nothing else (with pytest-xdist: -n 0)",
-    Cause.CLOCK_STEP: "put more trials into a sample: protocol=gw.SamplingProtocol(batch_trials=1000)",
-    Cause.NEAR_THRESHOLD: _THRESHOLD,
+#: What to do in pytest.
+_REMEDIES: dict[tuple[Cause, Unit | None], str] = {
+    (Cause.FEW_SAMPLES, None): _IN_SAMPLES,
+    (Cause.MACHINE, None): f"{_IN_ROUNDS}, at a steady clock and with no other work (with pytest-xdist: -n 0)",
+    (Cause.SINGLE, None): f"{_IN_PROCESSES}; or let gridwise calibrate --repeatability learn how processes differ",
+    (Cause.CLOCK_STEP, None): "put more trials into a sample: protocol=gw.SamplingProtocol(batch_trials=1000)",
+    (Cause.SPREAD, "process"): f"{_IN_PROCESSES}; or {_THRESHOLD}",
+    (Cause.SPREAD, "round"): f"{_IN_ROUNDS}; if that does not do, {_IN_PROCESSES}; or {_THRESHOLD}",
+    (Cause.SPREAD, "sample"): f"{_IN_SAMPLES}; if that does not do, {_IN_PROCESSES}; or {_THRESHOLD}",
+    (Cause.NEAR_THRESHOLD, None): _THRESHOLD,
 }
 
 
@@ -121,13 +114,12 @@ def _ambiguous(rows: Sequence[Row]) -> tuple[str, str]:
             return row.note, row.note
         assert row.verdict.cause is not None, "an ambiguous verdict has a cause"
         remedy = f"To decide, {_remedy(row.verdict, row.verdict.cause)}"
-        return f"{row.verdict.reason}. {remedy}", f"{row.verdict.cause.statement}. {remedy}"
+        return f"{row.verdict.reason}. {remedy}", f"{row.verdict.statement}. {remedy}"
     return "", ""
 
 
 def _remedy(verdict: Verdict, cause: Cause) -> str:
-    remedy = _REMEDIES.get(cause, in_own_words(verdict).settle)
+    remedy = _REMEDIES[cause, verdict.unit if cause is Cause.SPREAD else None]
     if verdict.needed is None:
         return remedy
-    what = "processes" if cause is Cause.PROCESSES_DIFFER else "samples"
-    return f"{remedy}; about {verdict.needed:,} {what} of each side would do"
+    return f"{remedy}; about {verdict.needed:,} {verdict.units} of each side would do"

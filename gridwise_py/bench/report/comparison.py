@@ -23,15 +23,12 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 SCHEMA = "gridwise.compare"
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 HEADINGS = ("case", "part", "old", "new", "new / old", "interval", "verdict")
 RANK_HEADINGS = ("case", "file", "time", "times as fast", *(one.rank_heading or one.heading for one in RANKED))
 # Causes by which an interval is too wide: a line per case says by how much.
-_SPREADS = (
-    Cause.CLOCK_STEP, Cause.PROCESSES_DIFFER, Cause.ROUNDS_DIFFER, Cause.TIMES_WANDER, Cause.UNTESTED, Cause.NOISE,
-    Cause.NEAR_THRESHOLD, Cause.WIDE_INTERVAL,
-)  # fmt: skip
+_SPREADS = (Cause.CLOCK_STEP, Cause.SPREAD, Cause.NEAR_THRESHOLD)
 _NOTHING = "–"
 #: For a file, and for a pipe of unknown width.
 _FILE_WIDTH = 140
@@ -99,12 +96,11 @@ def _remarks(comparison: Comparison) -> list[str]:
         rows = [row for row in c.rows if row.verdict is None and row.note == note]
         remarks.append(f"{_count(rows)} not judged: {note}: {_names(rows)}")
     judged = [(row, row.verdict) for row in c.rows if row.verdict is not None]
-    for cause in Cause:
-        rows = [row for row, verdict in judged if verdict.cause is cause]
-        if rows:
-            advice = f"To settle {'it' if len(rows) == 1 else 'them'}, {cause.remedy}"
-            text = f"{_count(rows)} ambiguous: {cause.statement}. {advice}"
-            remarks += [f"{text}:", *_spreads(rows)] if cause in _SPREADS else [f"{text}: {_names(rows)}"]
+    found = dict.fromkeys((v.cause, v.statement, v.advice) for _, v in judged if v.cause is not None)
+    for cause, statement, settle in sorted(found, key=lambda one: list(Cause).index(one[0])):
+        rows = [row for row, verdict in judged if verdict.statement == statement]
+        text = f"{_count(rows)} ambiguous: {statement}. To settle {'it' if len(rows) == 1 else 'them'}, {settle}"
+        remarks += [f"{text}:", *_spreads(rows)] if cause in _SPREADS else [f"{text}: {_names(rows)}"]
     smooth = [row for row, verdict in judged if verdict.statistic != "median"]
     if smooth:
         text = "the times have two modes with the median between them, so that interquartile means are judged (*)"
@@ -138,12 +134,9 @@ def _spreads(rows: Sequence[Row]) -> Iterator[str]:
         spread, enough, verdict = max(of_case, key=lambda one: one[0] - one[1])
         reached = format_uncertainty(spread) if spread < 1 else _factor(1 + spread)
         more = ""
-        if verdict.needed is not None and verdict.cause is Cause.PROCESSES_DIFFER:
-            more = (
-                f": about {verdict.needed:,} processes of each, now {verdict.old_processes} and {verdict.new_processes}"
-            )
-        elif verdict.needed is not None:
-            more = f": about {verdict.needed:,} samples of each, now {verdict.old_count:,} and {verdict.new_count:,}"
+        if verdict.needed is not None:
+            now = " and ".join(f"{count:,}" for count in verdict.counts)
+            more = f": about {verdict.needed:,} {verdict.units} of each, now {now}"
         # Not always the interval of the table: `same` is decided by that of 90 %.
         which = _judged_by(verdict)
         yield f"{_bound(case)}: its {which} interval is {reached}; {format_uncertainty(enough)} would settle it{more}"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ...display.quantities import format_energy, format_number, format_percent, format_uncertainty
-from ..stats.energy import LEAST_WINDOWS, EnergyResult, Judged, judged, pooled_energy
+from ..stats.energy import LEAST_WINDOWS, EnergyResult, Judged, judge_energy, pooled_energy
 from .model import CaseKey, Result, Results
 from .shares import copy_shares, peak_problem
 
@@ -85,7 +85,7 @@ def _judged_energy(old: Sequence[Result], new: Sequence[Result], threshold: floa
         return None
     before, after = (side for side in sides if side is not None)
     fewest = min(len(before.windows), len(after.windows))
-    found = judged(before, after, threshold)
+    found = judge_energy(before, after, threshold)
     return found or f"{fewest} windows of a side, and a verdict needs {LEAST_WINDOWS}"
 
 

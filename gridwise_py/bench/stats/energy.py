@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Annotated, Literal, NamedTuple, TypeAlias
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from ...storage.records import Record
 from ...storage.schemas import Limits
 from .levels import mean_level
 from .series import Count, Positive
+from .verdict import Pair, judge_all
 
 #: With fewer there is no interval.
 LEAST_WINDOWS = 3
@@ -98,16 +98,17 @@ class EnergyResult(Record):
         return f"{format_energy(self.joules)} per call{ends}{power}, {count} window{'s' if count != 1 else ''}"
 
 
-EnergyVerdict: TypeAlias = Literal["less", "more", "same", "ambiguous"]
+#: What verdicts on times are called of energies.
+_OF_ENERGY = {"faster": "less", "slower": "more"}
 
 
 class Judged(NamedTuple):
-    """A ratio of energies, the ends of its interval, and the verdict."""
+    """A ratio of energies, the ends of its interval, and the verdict: less, more, same or ambiguous."""
 
     ratio: float
     low: float
     high: float
-    verdict: EnergyVerdict
+    verdict: str
 
 
 def energy_of(windows: Sequence[EnergyWindow], sensor: str) -> EnergyResult:
@@ -151,23 +152,14 @@ def _warnings(windows: Sequence[EnergyWindow]) -> tuple[str, ...]:
     return ()
 
 
-def judged(old: EnergyResult, new: EnergyResult, threshold: float) -> Judged | None:
-    """Return the ratio of two with its interval, by pairs of windows; None where a side has no number or too few.
+def judge_energy(old: EnergyResult, new: EnergyResult, threshold: float) -> Judged | None:
+    """Judge two energies by pairs of windows; None where a side has no number or too few windows.
 
     Of calls that were measured in turns, the windows of a pair are of one round.
     """
     pairs = list(zip(old.windows, new.windows, strict=False))
     if old.joules is None or new.joules is None or len(pairs) < LEAST_WINDOWS:
         return None
-    logs = [math.log((b.energy_j / b.calls) / (a.energy_j / a.calls)) for a, b in pairs]
-    estimate, limit = mean_level(np.array(logs)), math.log1p(threshold)
-    reach = float(estimate.reach(_CONFIDENCE))
-    low, high = estimate.value - reach, estimate.value + reach
-    verdict: EnergyVerdict = "ambiguous"
-    if high < -limit:
-        verdict = "less"
-    elif low > limit:
-        verdict = "more"
-    elif -limit < low and high < limit:
-        verdict = "same"
-    return Judged(math.exp(estimate.value), math.exp(low), math.exp(high), verdict)
+    before, after = ([[pair[side].energy_j / pair[side].calls] for pair in pairs] for side in (0, 1))
+    (found,) = judge_all([Pair(before, after, in_turns=True)], threshold=threshold)
+    return Judged(found.ratio, found.low, found.high, _OF_ENERGY.get(found.kind.value, found.kind.value))

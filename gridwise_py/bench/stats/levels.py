@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .resampling import autocorrelation_time, interquartile_mean, median_interval
+from .resampling import autocorrelation_time, median_interval
 
 _Z95 = 1.959964
 # With at least so many degrees of freedom of its own, a row needs no learnt spread.
@@ -87,9 +87,7 @@ def _by_process(processes: Sequence[int]) -> list[list[int]]:
     return [found[process] for process in sorted(found)]
 
 
-def process_levels(
-    blocks: Sequence[NDArray[np.float64]], processes: Sequence[int], statistic: str = "median"
-) -> NDArray[np.float64]:
+def process_levels(blocks: Sequence[NDArray[np.float64]], processes: Sequence[int]) -> NDArray[np.float64]:
     """Return the level of each process: the mean logarithm of the medians of its rounds.
 
     Parameters
@@ -98,16 +96,37 @@ def process_levels(
         Times in ns of each round.
     processes : sequence of int
         The process of each block.
-    statistic : {"median", "interquartile mean"}
     """
-    logs = [math.log(np.median(block) if statistic == "median" else interquartile_mean(block)) for block in blocks]
-    levels = [sum(logs[i] for i in of_one) / len(of_one) for of_one in _by_process(processes)]
-    return np.array(levels, dtype=np.float64)
+    logs = np.array([math.log(np.median(block)) for block in blocks])
+    return np.array([logs[of_one].mean() for of_one in _by_process(processes)])
+
+
+def unit_values(
+    logs: NDArray[np.float64], errors: NDArray[np.float64], units: Sequence[int]
+) -> tuple[NDArray[np.float64], float]:
+    """Return the value of each unit, the mean of its blocks, and the standard error of one as its blocks tell it.
+
+    Parameters
+    ----------
+    logs, errors : numpy.ndarray
+        Of each block, its value and the standard error that its samples tell, which counts where a unit has one block.
+    units : sequence of int
+        The unit of each block.
+    """
+    groups = _by_process(units)
+    values = np.array([logs[one].mean() for one in groups])
+    of_units = [logs[one].std(ddof=1) / math.sqrt(len(one)) if len(one) > 1 else errors[one[0]] for one in groups]
+    return values, math.sqrt(float(np.mean(np.square(of_units))))
+
+
+def block_errors(blocks: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Return the standard error of the logarithm of each block's median."""
+    return np.array([_median_error(block) for block in blocks], dtype=np.float64)
 
 
 def process_errors(blocks: Sequence[NDArray[np.float64]], processes: Sequence[int]) -> NDArray[np.float64]:
     """Return the standard error of each level, as the samples within the process tell it."""
-    errors = [_median_error(block) for block in blocks]
+    errors = block_errors(blocks)
     return np.array([math.hypot(*(errors[i] for i in of_one)) / len(of_one) for of_one in _by_process(processes)])
 
 
@@ -135,7 +154,7 @@ def step_share(times_ns: NDArray[np.float64], weights: NDArray[np.float64], step
 
 
 def _median_error(block: NDArray[np.float64]) -> float:
-    if block.size < 2:
+    if block.size < 3:
         return 0.0
     low, high = median_interval(np.sort(block), autocorrelation_time(block))
     return math.log(high / low) / (2 * _Z95)
@@ -227,7 +246,7 @@ def components(blocks: Sequence[NDArray[np.float64]], processes: Sequence[int]) 
         The process of each block.
     """
     logs = np.array([math.log(np.median(block)) for block in blocks])
-    errors = np.array([_median_error(block) for block in blocks])
+    errors = block_errors(blocks)
     # A robust deviation: times have outliers, and the median ignores them.
     spreads = [np.subtract(*np.quantile(np.log(block), (0.75, 0.25))) / 1.349 for block in blocks]
     sample = math.sqrt(float(np.mean(np.square(spreads))))

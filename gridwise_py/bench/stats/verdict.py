@@ -1,41 +1,58 @@
-"""Verdicts on two series of times: faster, slower, same or ambiguous. docs/contribute/statistics.md explains them."""
+"""Verdicts on two sets of times: faster, slower, same or ambiguous. docs/contribute/statistics.md explains the rule.
+
+There is one rule. Times have levels: processes, rounds in a process, samples in a round. The unit is the highest level
+that has several on a side; a single round is cut into consecutive parts. The logarithms of the units' times are
+compared by Student's t, those of turns by the differences within a turn. The error is never below what the level below
+the unit allows.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...display.quantities import format_uncertainty
 from ...errors import ArgumentError
-from .levels import Difference, Repeatability, difference, mean_level, process_errors, process_levels, step_share
-from .resampling import autocorrelation_time, block_length, bootstrap_medians, interquartile_mean, resample, widened
+from .levels import (
+    Difference,
+    Repeatability,
+    block_errors,
+    difference,
+    mean_level,
+    process_levels,
+    step_share,
+    unit_values,
+)
+from .resampling import autocorrelation_time, interquartile_mean
 from .series import Series
 
 Samples: TypeAlias = Series | Sequence[float] | Sequence[Sequence[float]]
+Unit: TypeAlias = Literal["process", "round", "sample"]
 
-# With fewer independent samples on a side there is no verdict, whatever the interval is.
+#: With fewer independent samples on a side there is no verdict, whatever the interval is.
 LEAST_UNITS = 5
-# A median's interval this many times as wide as that of an interquartile mean lies between two modes: 1.15 is what
-# normal noise gives.
+#: A single round is cut into at most so many parts; with fewer independent ones the interval reaches over its range.
+_MOST_PARTS = 20
+_LEAST_PARTS = 8
+#: Fewer samples of a single round cannot show whether they depend on each other: the runs must lie apart as a whole.
+_TESTABLE = 20
+#: An error of medians this many times that of interquartile means lies between two modes: 1.15 is what normal noise
+#: gives.
 _BETWEEN_MODES = 1.6
-# With fewer values, no rank test is significant after the correction for many rows. If even the batches depend on each
-# other, the interval is widened by the drift of the samples: see _Side.drift.
-_RANKED_BATCHES = 8
-_DRIFTS = 2.0
-TESTABLE = 20
-_RESAMPLES = 500
-_PAIRS = 4000
-# An interval that reaches this many times above or below its ratio is not worth showing.
+#: An effect that makes more of the interval than this is why it is wide.
+_MOST_OF_WIDTH = 0.4
+#: An interval that reaches this many times above or below its ratio is not worth showing.
 _TOO_NOISY = 2.0
-# To advise taking more than this many times as many samples would be useless.
+#: To advise taking more than this many times as much would be useless.
 _MOST_MORE = 100
+#: At least so many times as much is advised.
+_LEAST_MORE = 1.2
 
 
 class VerdictKind(StrEnum):
@@ -48,116 +65,53 @@ class VerdictKind(StrEnum):
 
 
 class Cause(StrEnum):
-    """Why a verdict is ambiguous. `statement` says it in a clause, `remedy` says what to do."""
+    """Why a verdict is ambiguous."""
 
     FEW_SAMPLES = "few samples"
-    CLOCK_MOVED = "clock moved"
-    LOAD_MOVED = "load moved"
-    LOADED = "machine loaded"
-    SINGLE_PROCESS = "single process"
-    SINGLE_ROUND = "single round"
-    RANK_TEST = "rank test"
-    CLOCK_DIFFERS = "clock differs"
-    LOAD_DIFFERS = "load differs"
+    MACHINE = "machine"  #: the clock of the GPU, or the speed of a CPU adapter, was not the same in both runs
+    SINGLE = "single process or round"
     CLOCK_STEP = "clock step"
-    PROCESSES_DIFFER = "processes differ"
-    ROUNDS_DIFFER = "rounds differ"
-    TIMES_WANDER = "times wander"
-    UNTESTED = "untested"
-    NOISE = "noise"
+    SPREAD = "spread"  #: the units differ by too much
     NEAR_THRESHOLD = "near threshold"
-    WIDE_INTERVAL = "wide interval"
-
-    @property
-    def statement(self) -> str:
-        """The cause as a clause, the same for all rows with it."""
-        return _CAUSES[self][0]
-
-    @property
-    def remedy(self) -> str:
-        """What to do."""
-        return _CAUSES[self][1]
 
 
-_IN_PROCESSES = "measure both in several processes (gridwise bench --processes 5)"
-_IN_ROUNDS = "measure both in rounds (gridwise bench --rounds 5)"
-_CAUSES: dict[Cause, tuple[str, str]] = {
-    Cause.FEW_SAMPLES: (
-        f"a side has fewer than {LEAST_UNITS} independent samples",
-        "take more samples",
+#: By the cause, and by the unit or whether the adapter is a CPU where that matters: a clause, and what to do.
+_TEXTS: dict[tuple[Cause, Unit | bool | None], tuple[str, str]] = {
+    (Cause.FEW_SAMPLES, None): (f"a side has fewer than {LEAST_UNITS} independent samples", "take more samples"),
+    (Cause.MACHINE, False): (
+        "the GPU's clock moved during a run, or was another one in NEW, as the canary kernel shows",
+        "measure both again at the same clock, after a longer warm-up",
     ),
-    Cause.CLOCK_MOVED: (
-        "the GPU's clock moved all through a run",
-        "measure again after a longer warm-up",
+    (Cause.MACHINE, True): (
+        "the adapter is a CPU, and other work on the machine changed its speed",
+        "measure both in rounds (gridwise bench --rounds 5), while the machine does nothing else",
     ),
-    Cause.LOAD_MOVED: (
-        "the CPU adapter changed its speed all through a run, as it does when other work runs",
-        f"{_IN_ROUNDS}, on a machine with less other work",
+    (Cause.SINGLE, None): (
+        "measured in one process or round, and it is not known how much these differ here",
+        "measure both in several processes, on a CPU also in rounds (gridwise bench --processes 5 --rounds 5), or let "
+        "gridwise calibrate --repeatability learn it; of a page or another tool, import several runs (gridwise import)",
     ),
-    Cause.LOADED: (
-        "the adapter is a CPU, and other work took part of the machine while a side was measured",
-        "measure both again while the machine does nothing else",
-    ),
-    Cause.SINGLE_PROCESS: (
-        "measured in one process, and it is not known how much processes differ here",
-        f"{_IN_PROCESSES}, or let gridwise calibrate --repeatability learn it; of a page or another tool, "
-        "import several runs (gridwise import)",
-    ),
-    Cause.SINGLE_ROUND: (
-        "a side has a single round, and the adapter is a CPU: other work on the machine may have made the difference",
-        _IN_ROUNDS,
-    ),
-    Cause.RANK_TEST: (
-        "the test for any difference does not agree",
-        "take more samples, or compare fewer rows at once",
-    ),
-    Cause.CLOCK_DIFFERS: (
-        "the canary kernel ran at another clock in NEW, and the interval is widened by the difference",
-        "measure both again at the same clock",
-    ),
-    Cause.LOAD_DIFFERS: (
-        "the canary kernel ran at another speed in NEW, and the interval is widened by the difference",
-        f"{_IN_ROUNDS}, on a machine with less other work",
-    ),
-    Cause.CLOCK_STEP: (
+    (Cause.CLOCK_STEP, None): (
         "the step of the GPU's clock is over half the threshold, and the interval is widened by it",
         "put more trials into a sample (--mode batch, --trials 100)",
     ),
-    Cause.PROCESSES_DIFFER: (
+    (Cause.SPREAD, "process"): (
         "processes that measure the same case differ by too much for this threshold",
-        "measure more processes of both than now (gridwise bench --processes; in turns: gridwise ab)",
+        "measure more processes of both than now (gridwise bench --processes; in turns: gridwise ab), or choose a "
+        "larger --threshold",
     ),
-    Cause.ROUNDS_DIFFER: (
-        "rounds of the same case differ by more than the samples within a round",
-        "take more rounds of both than now (gridwise bench --rounds)",
+    (Cause.SPREAD, "round"): (
+        "rounds of the same case differ by too much for this threshold",
+        "take more rounds of both than now (gridwise bench --rounds; in turns: gridwise ab), or choose a larger "
+        "--threshold",
     ),
-    Cause.TIMES_WANDER: (
-        "the times drift during a run, and the interval is widened by the drift",
-        f"{_IN_ROUNDS}, or after a longer warm-up",
+    (Cause.SPREAD, "sample"): (
+        "the samples of a round differ by too much for this threshold",
+        "take more samples (gridwise bench --sampling-s 10), measure both in several processes and rounds (gridwise "
+        "bench --processes 5 --rounds 5; in turns: gridwise ab), or choose a larger --threshold",
     ),
-    Cause.UNTESTED: (
-        f"a side has fewer than {TESTABLE} samples, too few to show whether they depend on each other",
-        f"take at least {TESTABLE} samples of each",
-    ),
-    Cause.NOISE: (
-        "the times are too noisy for this threshold",
-        "measure both in more processes and rounds than now (gridwise bench --processes and --rounds; in turns: "
-        "gridwise ab), or choose a larger --threshold",
-    ),
-    Cause.NEAR_THRESHOLD: (
-        "the difference is about the threshold",
-        "choose another --threshold",
-    ),
-    Cause.WIDE_INTERVAL: (
-        "there are too few samples for this threshold",
-        "take more samples (gridwise bench --sampling-s 10)",
-    ),
-}
-# With these causes the ends of a wide interval are informative: how much another clock may explain, or that the
-# interval lies beyond the threshold.
-_TELLING = (
-    Cause.CLOCK_DIFFERS, Cause.LOAD_DIFFERS, Cause.RANK_TEST, Cause.LOADED, Cause.SINGLE_PROCESS, Cause.SINGLE_ROUND,
-)  # fmt: skip
+    (Cause.NEAR_THRESHOLD, None): ("the difference is about the threshold", "choose another --threshold"),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -180,7 +134,7 @@ class Pair:
     same_measurement : bool
         Whether both sides are the same measurement.
     old_processes, new_processes : sequence of int
-        The process of each block; empty: all are of one process. With several processes, the process is the unit.
+        The process of each block; empty: all are of one process.
     repeatability : Repeatability or None
         How much processes differ, where it was learnt.
     varies_by_process : bool
@@ -209,11 +163,12 @@ class Pair:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evidence:
-    """The numbers that a verdict rests on.
+class Verdict:
+    """A verdict, with its evidence.
 
     Attributes
     ----------
+    kind : VerdictKind
     ratio : float
         New by old: over 1 is slower. Of medians, or of what `statistic` says.
     low, high : float
@@ -221,109 +176,98 @@ class Evidence:
     same_low, same_high : float
         The interval for the verdict `same`: of 90 % if the other one is of 95 %.
     p_value, p_corrected : float
-        Of the rank test for any difference, alone and corrected for the number of rows; with several processes, of
-        the t test on their levels.
+        Of the t test for any difference, alone and corrected for the number of rows.
     threshold, confidence : float
         What was asked for.
     old_ns, new_ns : float
-        Medians; of several processes the geometric mean of their medians.
+        Medians; of several processes or rounds the geometric mean of their medians.
     old_count, new_count : int
         Samples.
+    unit : {"process", "round", "sample"}
+        The level whose spread makes the interval; of samples, consecutive parts of the only round.
     old_units, new_units : int
-        Independent samples that they are worth.
+        How many of these.
     old_rounds, new_rounds : int
-        Separate rounds or runs.
     old_processes, new_processes : int
-    process_std : float or None
-        Standard deviation between the processes of a side, as a share; None if each side has one process and nothing
-        was learnt.
+    between_sd, within_sd : float
+        Standard deviation of the logarithms between units, and of a unit as what is below it tells.
     statistic : str
         ``"median"``, or ``"interquartile mean"`` where the median lies between two modes.
     clock_ratio : float
         The canary kernel's time in the new run by that in the old one; 1 where it is unknown.
     step_share : float
         The error of the ratio from the step of the clock, as a share.
+    cause : Cause or None
+        Why it is ambiguous; None for any other verdict.
+    statement : str
+        The cause as a clause, the same for all rows that have it; else empty.
+    reason : str
+        Why it is this verdict, with the numbers.
+    settle : str
+        How to settle an ambiguous verdict; else empty.
+    needed : int or None
+        About how many units of each side would settle it, of samples how many samples, if that is the remedy.
     """
 
+    kind: VerdictKind = VerdictKind.AMBIGUOUS
     ratio: float
     low: float
     high: float
     same_low: float
     same_high: float
     p_value: float
-    p_corrected: float
+    p_corrected: float = 1.0
     threshold: float
     confidence: float
     old_ns: float
     new_ns: float
     old_count: int
     new_count: int
+    unit: Unit = "sample"
     old_units: int
     new_units: int
     old_rounds: int = 1
     new_rounds: int = 1
     old_processes: int = 1
     new_processes: int = 1
-    process_std: float | None = None
+    between_sd: float = 0.0
+    within_sd: float = 0.0
     statistic: str = "median"
     clock_ratio: float = 1.0
     step_share: float = 0.0
-
-    def reaches(self, factor: float) -> bool:
-        """Return whether the interval reaches this many times above or below the ratio."""
-        return self.high > factor * self.ratio or self.low * factor < self.ratio
-
-
-@dataclass(frozen=True, kw_only=True)
-class Limits:
-    """Limits on what the evidence can prove, apart from its numbers.
-
-    Attributes
-    ----------
-    forbids_all : Cause or None
-        If set, no verdict is possible, wherever the interval lies.
-    forbids_difference : Cause or None
-        If set, neither faster nor slower is possible.
-    widens : Cause or None
-        The cause of most of the interval's width, if not the spread of the samples.
-    same_measurement : bool
-        Both sides are one measurement.
-    """
-
-    forbids_all: Cause | None = None
-    forbids_difference: Cause | None = None
-    widens: Cause | None = None
-    same_measurement: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class Verdict(Evidence):
-    """A verdict, with its evidence.
-
-    Attributes
-    ----------
-    kind : VerdictKind
-    cause : Cause or None
-        Why it is ambiguous; None for any other verdict.
-    reason : str
-        Why it is this verdict, with the numbers.
-    settle : str
-        How to settle an ambiguous verdict; else empty.
-    needed : int or None
-        About how many samples of each side (with the cause `PROCESSES_DIFFER`: processes) would settle it, if that is
-        the remedy.
-    """
-
-    kind: VerdictKind
-    cause: Cause | None
-    reason: str
+    cause: Cause | None = None
+    statement: str = ""
+    reason: str = ""
     settle: str = ""
     needed: int | None = None
 
     @property
     def too_noisy(self) -> bool:
         """Whether noise makes the interval so wide that its ends tell a reader nothing."""
-        return self.cause is not None and self.cause not in _TELLING and self.reaches(_TOO_NOISY)
+        # The ends tell how much another clock may explain, and where single processes lie.
+        if self.cause in (None, Cause.MACHINE, Cause.SINGLE):
+            return False
+        return self.reaches(_TOO_NOISY)
+
+    def reaches(self, factor: float) -> bool:
+        """Return whether the interval reaches this many times above or below the ratio."""
+        return self.high > factor * self.ratio or self.low * factor < self.ratio
+
+    @property
+    def advice(self) -> str:
+        """How to settle it, without numbers: the same for all rows with the statement."""
+        return self.settle.partition(": about ")[0]
+
+    @property
+    def units(self) -> str:
+        """The unit's name, of several."""
+        return "processes" if self.unit == "process" else f"{self.unit}s"
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """What of each side `needed` counts: units, or samples of a single round."""
+        by_sample = self.unit == "sample"
+        return (self.old_count, self.new_count) if by_sample else (self.old_units, self.new_units)
 
     def __str__(self) -> str:
         text = f"{self.kind}: {self.ratio:.4f} times the old time, {self.low:.4f} to {self.high:.4f}"
@@ -331,9 +275,9 @@ class Verdict(Evidence):
 
 
 def judge_all(
-    pairs: Iterable[Pair], *, threshold: float = 0.02, confidence: float = 0.95, seed: int = 0
+    pairs: Iterable[Pair], *, threshold: float = 0.02, confidence: float = 0.95, most_p: float | None = None
 ) -> list[Verdict]:
-    """Judge many pairs; the rank tests are corrected for their number (Benjamini and Hochberg).
+    """Judge many pairs; the tests are corrected for their number (Benjamini and Hochberg).
 
     It takes samples as they are. Whether both sides were measured so that they can be compared is for the caller to
     know: `compare` asks the files, and `compare_kernels` measures in turns.
@@ -344,10 +288,10 @@ def judge_all(
     threshold : float
         Differences below this share are ignored.
     confidence : float
-        Of the interval, at least 0.75; 1 − confidence is the level of the rank test, and of each of the two one-sided
-        tests by which both are the same.
-    seed : int
-        Of the bootstrap.
+        Of the interval, at least 0.75; 1 − confidence is the level of the test for any difference, and of each of the
+        two one-sided tests by which both are the same.
+    most_p : float, optional
+        What p may be at most of a row that is faster or slower, before the correction.
 
     Returns
     -------
@@ -358,11 +302,22 @@ def judge_all(
         raise ArgumentError(f"threshold is {threshold!r}; it is a share between 0 and 1: 0.02 for 2 %")
     if not 0.75 <= confidence < 1:
         raise ArgumentError(f"confidence is {confidence!r}; it must lie between 0.75 and 1, such as 0.95")
-    found = [_weigh(pair, threshold, confidence, np.random.default_rng([seed, i])) for i, pair in enumerate(pairs)]
-    if not found:
+    given = list(pairs)
+    if not given:
         return []
-    corrected = _corrected([evidence.p_value for evidence, _ in found])
-    return [decide(replace(e, p_corrected=p), limits) for (e, limits), p in zip(found, corrected, strict=True)]
+    found = [_weigh(pair, threshold, confidence) for pair in given]
+    corrected = _scipy_stats().false_discovery_control([verdict.p_value for verdict, _ in found])
+    return [
+        _decide(pair, replace(verdict, p_corrected=float(p)), widens, 1.0 if most_p is None else most_p)
+        for pair, (verdict, widens), p in zip(given, found, corrected, strict=True)
+    ]
+
+
+def _scipy_stats() -> Any:
+    """Return scipy.stats, which has no types; loaded when it is needed, since that takes long."""
+    from scipy import stats
+
+    return stats
 
 
 # ---- evidence
@@ -383,439 +338,275 @@ def _blocks(samples: Samples, side: str) -> list[NDArray[np.float64]]:
 
 @dataclass(frozen=True)
 class _Side:
+    """The blocks of a side, and the unit that each belongs to."""
+
     blocks: list[NDArray[np.float64]]
-    x: NDArray[np.float64]
-    tau: float
-    units: list[NDArray[np.float64]]  # nearly independent values: per block, medians of batches
-    processes: list[int]
+    units: list[int]
+    is_cut: bool = False
 
     @classmethod
-    def of(cls, samples: Samples, side: str, processes: Sequence[int] = ()) -> _Side:
+    def of(cls, samples: Samples, side: str, processes: Sequence[int]) -> _Side:
+        """Return a side whose units are processes."""
         blocks = _blocks(samples, side)
         if processes and len(processes) != len(blocks):
             raise ArgumentError(f"the {side} side has {len(blocks)} blocks, but the processes of {len(processes)}")
-        # Within blocks: that blocks differ is accounted for by itself.
-        taus = [(autocorrelation_time(block), block.size) for block in blocks]
-        tau = sum(t * size for t, size in taus) / sum(size for _, size in taus)
-        return cls(
-            blocks,
-            np.concatenate(blocks),
-            tau,
-            [_batch_medians(block, tau) for block in blocks],
-            list(processes) or [0] * len(blocks),
-        )
-
-    @property
-    def count(self) -> int:
-        return int(self.x.size)
+        return cls(blocks, list(processes) or [0] * len(blocks))
 
     @property
     def unit_count(self) -> int:
-        return sum(u.size for u in self.units)
+        return len(set(self.units))
 
-    def drift(self) -> float:
-        """Return the possible error due to dependence, as a logarithm; 0 with enough independent samples."""
-        spread = math.log(self.x.max() / self.x.min())
-        if self.tau > 1 and self.count / (2 * self.tau) < _RANKED_BATCHES:
-            return _DRIFTS * spread
-        # So few samples cannot show dependence: the runs must then lie apart as a whole.
-        return spread / 2 if self.count < TESTABLE else 0.0
+    def by_round(self) -> _Side:
+        """Return it with rounds as units."""
+        return _Side(self.blocks, list(range(len(self.blocks))))
 
-    def estimates(self, statistic: str, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Resampled logarithms of the statistic."""
-        if statistic == "median":
-            return np.log(
-                np.maximum(bootstrap_medians(self.x, tau=self.tau, rng=rng, resamples=_RESAMPLES), self.x.min() / 2)
-            )
-        block = block_length(self.tau, self.count)
-        estimates = interquartile_mean(resample(self.x, block, rng, _RESAMPLES))
-        if block > 1:
-            estimates = widened(estimates, self.tau, block, self.count)
-        return np.log(np.maximum(estimates, self.x.min() / 2))
+    def by_part(self) -> _Side:
+        """Return it with consecutive parts of its only round as units, so long that neighbours hardly depend."""
+        (samples,) = self.blocks
+        count = min(max(_independent(samples), LEAST_UNITS), _MOST_PARTS, samples.size)
+        return _Side(np.array_split(samples, count), list(range(count)), is_cut=True)
 
-    @property
-    def process_count(self) -> int:
-        return len(set(self.processes))
+    def logs(self, statistic: str) -> NDArray[np.float64]:
+        """Return the logarithm of each block's time."""
+        of = np.median if statistic == "median" else interquartile_mean
+        return np.log([float(of(block)) for block in self.blocks])
 
-    def levels(self, statistic: str) -> NDArray[np.float64]:
-        return process_levels(self.blocks, self.processes, statistic)
+    def errors(self) -> NDArray[np.float64]:
+        """Return the standard error of each block's time, as its samples tell; of parts that of their round."""
+        if not self.is_cut:
+            return block_errors(self.blocks)
+        count = len(self.blocks)
+        return np.repeat(block_errors([np.concatenate(self.blocks)]) * math.sqrt(count), count)
+
+    def time_ns(self) -> float:
+        """Return the geometric mean of the units' medians; of a single round the median of its samples."""
+        if self.is_cut:
+            return float(np.median(np.concatenate(self.blocks)))
+        return math.exp(process_levels(self.blocks, self.units).mean())
 
     def step_share(self, step_ns: float) -> float:
-        """Return how far the step of the clock may move the mean level, as a share."""
+        """Return how far the step of the clock may move the mean of the units, as a share."""
         medians_ns = np.array([np.median(block) for block in self.blocks])
-        rounds = np.array([self.processes.count(process) for process in self.processes])
-        return step_share(medians_ns, 1 / rounds, step_ns)
-
-    def value(self, statistic: str) -> float:
-        if self.process_count > 1:
-            return math.exp(self.levels(statistic).mean())
-        return float(np.median(self.x) if statistic == "median" else interquartile_mean(self.x))
-
-
-def _batch_medians(x: NDArray[np.float64], tau: float) -> NDArray[np.float64]:
-    """Medians of consecutive batches, long enough that neighbours hardly depend on each other."""
-    if tau <= 1:
-        return x
-    batches = max(int(x.size / math.ceil(2 * tau)), min(_RANKED_BATCHES, x.size))
-    return np.array([np.median(batch) for batch in np.array_split(x, batches)])
-
-
-def _interval(
-    old: _Side, new: _Side, statistic: str, confidences: NDArray[np.float64], rng: np.random.Generator
-) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
-    """Return the log ratio, and the ends of its interval for each confidence."""
-    centre = math.log(new.value(statistic) / old.value(statistic))
-    spread = rng.choice(new.estimates(statistic, rng), _PAIRS) - rng.choice(old.estimates(statistic, rng), _PAIRS)
-    tails = (1 - confidences) / 2
-    low, high = np.quantile(spread, tails), np.quantile(spread, 1 - tails)
-    # Resampling five values cannot show how far a sixth may lie: quantiles of Student's t against normal ones.
-    degrees = old.unit_count + new.unit_count - 2
-    factor = 1 + 2.84 / (4 * degrees) + 1.3 / degrees**2 if degrees > 0 else 5.0
-    return (
-        centre,
-        np.minimum(centre + factor * (low - centre), centre),
-        np.maximum(centre + factor * (high - centre), centre),
-    )
-
-
-def _pooled(old: Sequence[float], new: Sequence[float]) -> tuple[float, int]:
-    """Standard error of the difference of means, from the spread within both sides; and its degrees of freedom."""
-    degrees = len(old) + len(new) - 2
-    squares = sum(float(np.var(side)) * len(side) for side in (old, new))
-    return math.sqrt(squares / degrees * (1 / len(old) + 1 / len(new))), degrees
-
-
-def _between_blocks(old: _Side, new: _Side, confidences: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Half the widths of intervals of the log ratio that take each block as one value; 0 without blocks.
-
-    Runs of the same code differ by more than the samples within a run: other clocks, other memory addresses.
-    """
-    from scipy.special import stdtrit
-
-    logs = [[math.log(np.median(block)) for block in side.blocks] for side in (old, new)]
-    if sum(map(len, logs)) < 3:
-        return np.zeros_like(confidences)
-    error, degrees = _pooled(*logs)
-    return stdtrit(degrees, (1 + confidences) / 2) * error
-
-
-def _scipy_stats() -> Any:
-    """Return scipy.stats, which has no types; loaded when it is needed, since that takes long."""
-    from scipy import stats
-
-    return stats
-
-
-def _corrected(p_values: Sequence[float]) -> list[float]:
-    """Return p-values corrected for the number of tests (Benjamini and Hochberg)."""
-    return [float(p) for p in _scipy_stats().false_discovery_control(p_values)]
-
-
-def _rank_test(old: _Side, new: _Side) -> float:
-    from scipy.special import stdtr
-
-    a, b = np.concatenate(old.units), np.concatenate(new.units)
-    if min(a.min(), b.min()) == max(a.max(), b.max()):
-        return 1.0
-    p = float(_scipy_stats().mannwhitneyu(a, b).pvalue)
-    if len(old.units) + len(new.units) < 3:
-        return p
-    # Blocks are the units: a t test on the mean rank of each (Conover and Iman), for ranks of three blocks have no
-    # small p.
-    ranks = np.asarray(_scipy_stats().rankdata(np.concatenate([a, b])), dtype=np.float64)
-    means = [float(r.mean()) for r in np.split(ranks, np.cumsum([u.size for u in [*old.units, *new.units]])[:-1])]
-    split = len(old.units)
-    error, degrees = _pooled(means[:split], means[split:])
-    difference = abs(float(np.mean(means[:split]) - np.mean(means[split:])))
-    clustered = 2 * float(stdtr(degrees, -difference / error)) if error else float(not difference)
-    return max(p, clustered)
+        return step_share(medians_ns, 1 / np.array([self.units.count(unit) for unit in self.units]), step_ns)
 
 
 @dataclass(frozen=True)
 class _Estimate:
-    """The log ratio with its intervals (for each confidence), before a difference of the clocks."""
+    """The difference of the units' times, and standard deviations between units and of one as the level below tells."""
 
-    statistic: str
-    centre: float
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    p_value: float
-    step: float  # what the step of the clock may add to the log ratio; the intervals include it
-    widened_by: tuple[Cause, float] | None = None  # a cause, and its part of half the width
-    process_std: float | None = None
+    found: Difference
+    between: float
+    within: float
 
 
-def _by_samples(
-    pair: Pair, old: _Side, new: _Side, confidences: NDArray[np.float64], limit: float, rng: np.random.Generator
-) -> _Estimate:
-    """Estimate from the samples and rounds of one process on each side."""
-    statistic = "median"
-    centre, low, high = _interval(old, new, statistic, confidences, rng)
-    if max(-low[0], high[0]) > limit:
-        smooth = _interval(old, new, "interquartile mean", confidences, rng)
-        if low[0] > limit or high[0] < -limit:
-            # With two modes, the median may by chance lie inside either: the interquartile means must differ, too.
-            low, high = np.minimum(low, smooth[1]), np.maximum(high, smooth[2])
-        elif high[0] - low[0] > _BETWEEN_MODES * (smooth[2][0] - smooth[1][0]):
-            statistic, (centre, low, high) = "interquartile mean", smooth
-    between = _between_blocks(old, new, confidences)
-    drift = old.drift() + new.drift()
-    reach = np.maximum(between, drift)
-    low, high = np.minimum(low, centre - reach), np.maximum(high, centre + reach)
-    p_value = _rank_test(old, new)
-    # A median of whole steps may be half a step off, on each side.
-    step = pair.tick_step_ns / 2 * (1 / old.value("median") + 1 / new.value("median"))
-    causes = [(Cause.ROUNDS_DIFFER, float(between[0]))]
-    causes.append((Cause.TIMES_WANDER if min(old.count, new.count) >= TESTABLE else Cause.UNTESTED, drift))
-    if pair.repeatability is None:
-        return _Estimate(statistic, centre, low - step, high + step, p_value, step, max(causes, key=lambda one: one[1]))
-    known = difference(old.levels(statistic), new.levels(statistic), pair.repeatability)
-    assert known is not None, "the repeatability is known"
-    learnt = known.reach(confidences)
-    low, high = centre - np.hypot(centre - low, learnt), centre + np.hypot(high - centre, learnt)
-    causes.append((Cause.SINGLE_PROCESS, float(learnt[0])))
-    p_value = max(p_value, replace(known, value=centre).p_value)
-    return _Estimate(
-        statistic, centre, low - step, high + step, p_value, step, max(causes, key=lambda one: one[1]),
-        math.expm1(pair.repeatability.log_std),
-    )  # fmt: skip
+def _estimate(old: _Side, new: _Side, statistic: str, *, paired: bool, known: Repeatability | None) -> _Estimate:
+    """Estimate how much the units of two sides differ."""
+    sides = [(side.logs(statistic), side.errors()) for side in (old, new)]
+    if paired:
+        (old_logs, old_errors), (new_logs, new_errors) = sides
+        values, within = unit_values(new_logs - old_logs, np.hypot(old_errors, new_errors), old.units)
+        found, share = mean_level(values), 1 / values.size
+    else:
+        (old_values, old_within), (new_values, new_within) = (
+            unit_values(*logs, side.units) for logs, side in zip(sides, (old, new), strict=True)
+        )
+        within = math.hypot(old_within, new_within) / math.sqrt(2)
+        found = difference(old_values, new_values, known)
+        share = 1 / old_values.size + 1 / new_values.size
+        if found is None:  # a unit on each side
+            found = Difference(float(new_values[0] - old_values[0]), math.inf, 1.0)
+    between, floor = found.error / math.sqrt(share), within * math.sqrt(share)
+    # A few units may agree by chance: they cannot be more alike than what is below them allows.
+    found = replace(found, error=max(found.error, floor)) if paired else replace(found, within=floor)
+    return _Estimate(found, between, within)
 
 
-def _by_processes(pair: Pair, old: _Side, new: _Side, confidences: NDArray[np.float64], limit: float) -> _Estimate:
-    """Estimate from the levels of processes, at least two on a side."""
-    statistic, found = _by_steadier(partial(_difference_of, pair, old, new), confidences, limit)
-    step = sum(side.step_share(pair.tick_step_ns) for side in (old, new))
-    reach = np.hypot(found.reach(confidences), step)
-    spread = found.error / math.sqrt(1 / old.process_count + 1 / new.process_count)
-    cause = (Cause.PROCESSES_DIFFER, float(reach[0]))
-    return _Estimate(
-        statistic, found.value, found.value - reach, found.value + reach, found.p_value, step, cause,
-        math.expm1(spread),
-    )  # fmt: skip
-
-
-def _by_steadier(
-    found_by: Callable[[str], Difference], confidences: NDArray[np.float64], limit: float
-) -> tuple[str, Difference]:
-    """Return the difference of medians; where it is past the limit, and lies between two modes, that of means."""
-    found = found_by("median")
-    if abs(found.value) + float(found.reach(float(confidences[0]))) > limit:
-        smooth = found_by("interquartile mean")
-        if found.error > _BETWEEN_MODES * smooth.error:
-            return "interquartile mean", smooth
-    return "median", found
-
-
-def _by_turns(pair: Pair, old: _Side, new: _Side, confidences: NDArray[np.float64], limit: float) -> _Estimate:
-    """Estimate from the ratios within turns: a paired t test, whose unit is the turn."""
-    turns = range(len(old.blocks))
-    errors = [process_errors(side.blocks, turns) for side in (old, new)]
-    # A few turns may agree by chance: they cannot be more alike than their own samples allow.
-    within = math.hypot(*(float(np.hypot.reduce(of_side)) for of_side in errors)) / len(turns)
-
-    def found_by(statistic: str) -> Difference:
-        before, after = (process_levels(side.blocks, turns, statistic) for side in (old, new))
-        mean = mean_level(after - before)
-        return replace(mean, error=max(mean.error, within))
-
-    statistic, found = _by_steadier(found_by, confidences, limit)
-    step = sum(side.step_share(pair.tick_step_ns) for side in (old, new))
-    reach = np.hypot(found.reach(confidences), step)
-    return _Estimate(
-        statistic, found.value, found.value - reach, found.value + reach, found.p_value, step,
-        (Cause.ROUNDS_DIFFER, float(reach[0])),
-    )  # fmt: skip
-
-
-def _difference_of(pair: Pair, old: _Side, new: _Side, statistic: str) -> Difference:
-    levels = old.levels(statistic), new.levels(statistic)
-    found = difference(*levels, pair.repeatability)
-    assert found is not None, "a side has several processes"
-    errors = [process_errors(side.blocks, side.processes) for side in (old, new)]
-    within = math.hypot(*(math.hypot(*of_side) / of_side.size for of_side in errors))
-    return replace(found, within=within)
-
-
-def _weigh(pair: Pair, threshold: float, confidence: float, rng: np.random.Generator) -> tuple[Evidence, Limits]:
-    """Return the evidence of a pair, and what limits it."""
+def _sides(pair: Pair) -> tuple[Unit, _Side, _Side]:
+    """Return the highest level that has several units on a side, and both sides by it."""
     old, new = _Side.of(pair.old, "old", pair.old_processes), _Side.of(pair.new, "new", pair.new_processes)
-    # The second is for equivalence: two one-sided tests, each at the level of the first.
-    confidences = np.array([confidence, 2 * confidence - 1])
-    limit = math.log1p(threshold)
-    processes = old.process_count, new.process_count
-    if pair.in_turns and len(old.blocks) != len(new.blocks):
+    rounds = len(old.blocks), len(new.blocks)
+    if pair.in_turns and rounds[0] != rounds[1]:
         raise ArgumentError(
-            f"measured in turns, but the old side has {len(old.blocks)} turns and the new one {len(new.blocks)}; "
+            f"measured in turns, but the old side has {rounds[0]} turns and the new one {rounds[1]}; "
             f"leave out what only one has"
         )
-    if max(processes) > 1:
-        found = _by_processes(pair, old, new, confidences, limit)
-    elif pair.in_turns and len(old.blocks) > 1:
-        found = _by_turns(pair, old, new, confidences, limit)
-    else:
-        found = _by_samples(pair, old, new, confidences, limit, rng)
-    centre, p_value = found.centre, found.p_value
-    old_ns, new_ns = old.value("median"), new.value("median")
+    if max(old.unit_count, new.unit_count) > 1:
+        return "process", old, new
+    if max(rounds) > 1:
+        return "round", old.by_round(), new.by_round()
+    return "sample", old.by_part(), new.by_part()
+
+
+def _independent(samples: NDArray[np.float64]) -> int:
+    """Return how many nearly independent parts a round has."""
+    tau = autocorrelation_time(samples)
+    return samples.size if tau == 1 else int(samples.size / math.ceil(2 * tau))
+
+
+def _wander(side: _Side) -> float:
+    """Return how far a single round may be off that is too short for its dependence, or to show any; else 0."""
+    samples = np.concatenate(side.blocks)
+    spread = math.log(samples.max() / samples.min())
+    if _independent(samples) < min(_LEAST_PARTS, samples.size):
+        return 2 * spread
+    return spread / 2 if samples.size < _TESTABLE else 0.0
+
+
+def _weigh(pair: Pair, threshold: float, confidence: float) -> tuple[Verdict, Cause | None]:
+    """Return the evidence of a pair, and the cause of most of the interval's width if that is not the spread."""
+    unit, old, new = _sides(pair)
+    # The second is for equivalence: two one-sided tests, each at the level of the first.
+    confidences, limit = np.array([confidence, 2 * confidence - 1]), math.log1p(threshold)
+    how: dict[str, Any] = {"paired": pair.in_turns and unit != "sample", "known": pair.repeatability}
+    if unit != "process":
+        how["known"] = None
+    statistic, estimate = "median", _estimate(old, new, "median", **how)
+    reach, centre = estimate.found.reach(confidences), estimate.found.value
+    if abs(centre) + reach[0] > limit:
+        smooth = _estimate(old, new, "interquartile mean", **how)
+        smooth_reach, smooth_centre = smooth.found.reach(confidences), smooth.found.value
+        if estimate.found.error > _BETWEEN_MODES * smooth.found.error:
+            statistic, estimate, reach, centre = "interquartile mean", smooth, smooth_reach, smooth_centre
+        elif unit == "sample" and abs(centre) - reach[0] > limit:
+            # With two modes, the median may by chance lie inside either: the interquartile means must differ, too.
+            reach = np.maximum(reach, abs(centre - smooth_centre) + smooth_reach)
+    step = sum(side.step_share(pair.tick_step_ns) for side in (old, new))
+    if unit == "sample":
+        reach = np.maximum(reach, _wander(old) + _wander(new))
+    reach = np.hypot(reach, step)
+    p_value = replace(estimate.found, value=max(abs(centre) - step, 0.0)).p_value
+    learnt = np.zeros(2)
+    if pair.repeatability is not None and unit != "process":
+        between = difference(centre * np.zeros(1), centre * np.ones(1), pair.repeatability)
+        assert between is not None, "the repeatability is known"
+        learnt, p_value = between.reach(confidences), max(p_value, between.p_value)
+    reach = np.hypot(reach, learnt)
     # A kernel's time depends on the clock fully (arithmetic), partly, or not at all (memory).
     clock = math.log(pair.clock_ratio)
-    low, high = found.low - max(clock, 0.0), found.high - min(clock, 0.0)
+    low, high = centre - reach - max(clock, 0.0), centre + reach - min(clock, 0.0)
+    if pair.same_measurement:  # equal times need no statistics
+        centre, low, high, p_value = 0.0, np.zeros(2), np.zeros(2), 1.0
     width = float(high[0] - low[0])
     widens = None
     if abs(clock) > max(limit / 2, width / 4):
-        widens = Cause.LOAD_DIFFERS if pair.on_cpu else Cause.CLOCK_DIFFERS
-    elif found.step > max(limit / 2, width / 4):
+        widens = Cause.MACHINE
+    elif step > max(limit / 2, width / 4):
         widens = Cause.CLOCK_STEP
-    elif found.widened_by is not None and found.widened_by[1] > width / 2.5:
-        widens = found.widened_by[0]
-    rounds = len(old.blocks), len(new.blocks)
-    limits = Limits(
-        forbids_all=_forbids_all(pair, old, new),
-        forbids_difference=_forbids_difference(pair, rounds),
-        widens=widens,
-        same_measurement=pair.same_measurement,
-    )
-    if pair.same_measurement:
-        # Equal times need no statistics.
-        centre, low, high, p_value = 0.0, np.zeros(2), np.zeros(2), 1.0
+    elif learnt[0] > _MOST_OF_WIDTH * width:
+        widens = Cause.SINGLE
     logs = (centre, low[0], high[0], low[1], high[1])
     ratio, below, above, same_low, same_high = (math.exp(min(max(float(value), -700.0), 700.0)) for value in logs)
-    evidence = Evidence(
-        ratio=ratio,
-        low=below,
-        high=above,
-        same_low=same_low,
-        same_high=same_high,
-        p_value=p_value,
-        p_corrected=1.0,
-        threshold=threshold,
-        confidence=confidence,
-        old_ns=old_ns,
-        new_ns=new_ns,
-        old_count=old.count,
-        new_count=new.count,
-        old_units=old.unit_count,
-        new_units=new.unit_count,
-        old_rounds=rounds[0],
-        new_rounds=rounds[1],
-        old_processes=processes[0],
-        new_processes=processes[1],
-        process_std=found.process_std,
-        statistic=found.statistic,
-        clock_ratio=pair.clock_ratio,
-        step_share=found.step,
-    )
-    return evidence, limits
-
-
-def _forbids_all(pair: Pair, old: _Side, new: _Side) -> Cause | None:
-    if min(old.unit_count, new.unit_count) < LEAST_UNITS:
-        return Cause.FEW_SAMPLES
-    if pair.clock_moved:
-        return Cause.LOAD_MOVED if pair.on_cpu else Cause.CLOCK_MOVED
-    single = old.process_count == new.process_count == 1
-    if pair.varies_by_process and single and pair.repeatability is None:
-        return Cause.SINGLE_PROCESS
-    return None
-
-
-def _forbids_difference(pair: Pair, rounds: tuple[int, int]) -> Cause | None:
-    if not pair.on_cpu:
-        return None
-    if pair.loaded:
-        return Cause.LOADED
-    return Cause.SINGLE_ROUND if min(rounds) < 2 else None
+    return Verdict(
+        ratio=ratio, low=below, high=above, same_low=same_low, same_high=same_high, p_value=p_value,
+        threshold=threshold, confidence=confidence,
+        old_ns=old.time_ns(), new_ns=new.time_ns(),
+        old_count=sum(block.size for block in old.blocks), new_count=sum(block.size for block in new.blocks),
+        unit=unit, old_units=old.unit_count, new_units=new.unit_count,
+        old_rounds=1 if unit == "sample" else len(old.blocks), new_rounds=1 if unit == "sample" else len(new.blocks),
+        old_processes=old.unit_count if unit == "process" else 1,
+        new_processes=new.unit_count if unit == "process" else 1,
+        between_sd=estimate.between, within_sd=estimate.within, statistic=statistic, clock_ratio=pair.clock_ratio,
+        step_share=step,
+    ), widens  # fmt: skip
 
 
 # ---- from evidence to a verdict
 
 
-def decide(evidence: Evidence, limits: Limits) -> Verdict:
+def _obstacle(pair: Pair, v: Verdict, *, differs: bool) -> Cause | None:
+    """Return what forbids a verdict wherever the interval lies; with `differs`, one that is faster or slower.
+
+    The rule for busy machines stands here, and nowhere else.
+    """
+    independent = (v.old_units, v.new_units) if v.unit == "sample" else (v.old_count, v.new_count)
+    if min(independent) < LEAST_UNITS and not (pair.in_turns and v.old_units > 1):
+        return Cause.FEW_SAMPLES
+    if pair.clock_moved or (differs and pair.on_cpu and pair.loaded):
+        return Cause.MACHINE
+    if pair.varies_by_process and v.unit != "process" and pair.repeatability is None:
+        return Cause.SINGLE
+    return Cause.SINGLE if differs and pair.on_cpu and min(v.old_rounds, v.new_rounds) < 2 else None
+
+
+def _decide(pair: Pair, v: Verdict, widens: Cause | None, most_p: float) -> Verdict:
     """Return the verdict that the evidence allows, with its reason."""
-    e, over = evidence, 1 + evidence.threshold
-    low, high = _shown(e.low, over), _shown(e.high, over)
-    cleared = VerdictKind.SLOWER if e.low > over else VerdictKind.FASTER if e.high < 1 / over else None
-    within = 1 / over < e.same_low and e.same_high < over
-    agrees = e.p_corrected <= 1 - e.confidence
-    p = _shown_p(e.p_corrected, 1 - e.confidence)
+    over = 1 + v.threshold
+    cleared = VerdictKind.SLOWER if v.low > over else VerdictKind.FASTER if v.high < 1 / over else None
+    within = 1 / over < v.same_low and v.same_high < over
+    lies = _place(v, cleared, within=within)
+    if pair.same_measurement:
+        reason = "OLD and NEW are the same measurement: all of their times are equal"
+        return replace(v, kind=VerdictKind.SAME, reason=reason)
+    if (cause := _obstacle(pair, v, differs=False)) is not None:
+        return _ambiguous(v, cause, "", on_cpu=pair.on_cpu)
+    if cleared is None and within:
+        return replace(v, kind=VerdictKind.SAME, reason=lies)
+    if cleared is None:
+        cause, needed = (widens, None) if widens is not None else _why_wide(v)
+        return _ambiguous(v, cause, f"{lies}: ", on_cpu=pair.on_cpu, needed=needed)
+    level = 1 - v.confidence
+    p = _shown_p(max(v.p_corrected, v.p_value if v.p_value > most_p else 0.0), level)
+    if v.p_corrected > level or v.p_value > most_p:
+        agrees = f"{lies}, but the test for any difference does not agree (p = {p}): "
+        return _ambiguous(v, Cause.SPREAD, agrees, on_cpu=pair.on_cpu, needed=2 * max(v.counts))
+    if (cause := _obstacle(pair, v, differs=True)) is not None:
+        return _ambiguous(v, cause, f"{lies}, but ", on_cpu=pair.on_cpu)
+    return replace(v, kind=cleared, reason=f"{lies}, and the test for any difference agrees (p = {p})")
+
+
+def _place(v: Verdict, cleared: VerdictKind | None, *, within: bool) -> str:
+    """Return where the interval lies, as a clause."""
+    over = 1 + v.threshold
+    low, high = _shown(v.low, over), _shown(v.high, over)
     if cleared is not None:
         side = f"above {over:.4g}" if cleared is VerdictKind.SLOWER else f"below {1 / over:.4g}"
-        lies = f"the whole interval, {low} to {high}, lies {side}"
-    elif within:
-        share = f"{100 * (2 * e.confidence - 1):g} %"
-        ends = f"{_shown(e.same_low, over)} to {_shown(e.same_high, over)}"
-        lies = f"the whole interval of {share}, {ends}, lies within {100 * e.threshold:g} %"
-    else:
-        ends = [f"{bound:.4g}" for bound, met in ((1 / over, e.low <= 1 / over), (over, e.high >= over)) if met]
-        lies = f"the interval, {low} to {high}, reaches beyond {' and '.join(ends)}"
-    if limits.same_measurement:
-        return _settled(e, VerdictKind.SAME, "OLD and NEW are the same measurement: all of their times are equal")
-    if limits.forbids_all is not None:
-        return _ambiguous(e, limits.forbids_all, f"{limits.forbids_all.statement}{_details(e, limits.forbids_all)}")
-    if cleared is not None and not agrees:
-        return _ambiguous(e, Cause.RANK_TEST, f"{lies}, but {Cause.RANK_TEST.statement} (p = {p})")
-    if cleared is not None and limits.forbids_difference is not None:
-        return _ambiguous(e, limits.forbids_difference, f"{lies}, but {limits.forbids_difference.statement}")
-    if cleared is not None:
-        return _settled(e, cleared, f"{lies}, and the test for any difference agrees (p = {p})")
+        return f"the whole interval, {low} to {high}, lies {side}"
     if within:
-        return _settled(e, VerdictKind.SAME, lies)
-    cause, needed = _why_wide(e) if limits.widens in (None, Cause.PROCESSES_DIFFER) else (limits.widens, None)
-    return _ambiguous(e, cause, f"{lies}: {cause.statement}{_details(e, cause)}", needed)
+        ends = f"{_shown(v.same_low, over)} to {_shown(v.same_high, over)}"
+        share = f"{100 * (2 * v.confidence - 1):g} %"
+        return f"the whole interval of {share}, {ends}, lies within {100 * v.threshold:g} %"
+    ends = [f"{bound:.4g}" for bound, met in ((1 / over, v.low <= 1 / over), (over, v.high >= over)) if met]
+    return f"the interval, {low} to {high}, reaches beyond {' and '.join(ends)}"
 
 
-def _settled(evidence: Evidence, kind: VerdictKind, reason: str) -> Verdict:
-    return Verdict(**asdict(evidence), kind=kind, cause=None, reason=reason)
-
-
-def _ambiguous(evidence: Evidence, cause: Cause, reason: str, needed: int | None = None) -> Verdict:
-    settle = cause.remedy
+def _ambiguous(v: Verdict, cause: Cause, reason: str, *, on_cpu: bool, needed: int | None = None) -> Verdict:
+    kind = v.unit if cause is Cause.SPREAD else on_cpu if cause is Cause.MACHINE else None
+    statement, settle = _TEXTS[cause, kind]
+    verdict = replace(v, cause=cause, statement=statement, settle=settle, needed=needed)
     if needed is not None:
-        by_process = cause is Cause.PROCESSES_DIFFER
-        now = (
-            (evidence.old_processes, evidence.new_processes) if by_process else (evidence.old_count, evidence.new_count)
-        )
-        settle = f"{settle}: about {needed:,} of each, now {now[0]:,} and {now[1]:,}"
-    return Verdict(
-        **asdict(evidence), kind=VerdictKind.AMBIGUOUS, cause=cause, reason=reason, settle=settle, needed=needed
-    )
+        now = verdict.counts
+        verdict = replace(verdict, settle=f"{settle}: about {needed:,} of each, now {now[0]:,} and {now[1]:,}")
+    return replace(verdict, reason=f"{reason}{statement}{_details(verdict)}")
 
 
-def _why_wide(e: Evidence) -> tuple[Cause, int | None]:
-    """Return why an interval that was not widened reaches over the threshold, and how many samples are needed."""
-    centre, limit = math.log(e.ratio), math.log1p(e.threshold)
+def _why_wide(v: Verdict) -> tuple[Cause, int | None]:
+    """Return why an interval reaches over the threshold by its own spread, and how many units are needed."""
+    centre, limit = math.log(v.ratio), math.log1p(v.threshold)
     margin = abs(abs(centre) - limit)
-    half = max(math.log(e.high) - centre, centre - math.log(e.low))
+    half = max(math.log(v.high) - centre, centre - math.log(v.low))
     factor = (half / margin) ** 2 if margin else math.inf
-    few = factor <= _MOST_MORE and not e.reaches(_TOO_NOISY)
-    if max(e.old_processes, e.new_processes) > 1:
-        # Only more processes narrow the interval.
-        needed = math.ceil(max(factor, 1.2) * max(e.old_processes, e.new_processes))
-        return (Cause.PROCESSES_DIFFER, needed) if half > limit / 4 and few else (_wide(half, limit), None)
-    if few:
-        return Cause.WIDE_INTERVAL, math.ceil(max(factor, 1.2) * max(e.old_count, e.new_count))
-    return _wide(half, limit), None
-
-
-def _wide(half: float, limit: float) -> Cause:
+    if factor <= _MOST_MORE and not v.reaches(_TOO_NOISY):
+        return Cause.SPREAD, math.ceil(max(factor, _LEAST_MORE) * max(v.counts))
     # An interval wider than the threshold is ambiguous for any difference.
-    return Cause.NOISE if half > limit else Cause.NEAR_THRESHOLD
+    return Cause.SPREAD if half > limit else Cause.NEAR_THRESHOLD, None
 
 
-def _details(e: Evidence, cause: Cause) -> str:
-    if cause is Cause.FEW_SAMPLES:
-        return f": {e.old_count} and {e.new_count}, worth {e.old_units} and {e.new_units} independent ones"
-    if cause in (Cause.CLOCK_DIFFERS, Cause.LOAD_DIFFERS):
-        return f" ({e.clock_ratio:.4g} times its time in OLD)"
-    if cause is Cause.CLOCK_STEP:
-        return f" ({format_uncertainty(e.step_share)})"
-    if cause is Cause.PROCESSES_DIFFER and e.process_std is not None:
-        spread = format_uncertainty(e.process_std)[1:]
-        return f" (standard deviation {spread}, {e.old_processes} and {e.new_processes} processes)"
-    if cause is Cause.UNTESTED:
-        return f" ({e.old_count} and {e.new_count})"
-    if cause is Cause.NEAR_THRESHOLD:
-        percents = 100 * (max(e.ratio, 1 / e.ratio) - 1)
-        return f" ({percents:{'.2g' if percents < 99.5 else '.0f'}} % and {100 * e.threshold:g} %)"
+def _details(v: Verdict) -> str:
+    """Return the numbers behind a cause, in brackets."""
+    if v.cause is Cause.FEW_SAMPLES:
+        return f": {v.old_count} and {v.new_count}, worth {v.old_units} and {v.new_units} independent ones"
+    if v.cause is Cause.MACHINE and v.clock_ratio != 1:
+        return f" (the canary kernel took {v.clock_ratio:.4g} times its time in OLD)"
+    if v.cause is Cause.CLOCK_STEP:
+        return f" ({format_uncertainty(v.step_share)})"
+    if v.cause is Cause.SPREAD and v.unit != "sample":
+        spread = format_uncertainty(math.expm1(min(max(v.between_sd, v.within_sd), 50.0)))[1:]
+        return f" (standard deviation {spread}, {v.old_units} and {v.new_units} {v.units})"
+    if v.cause is Cause.SPREAD:
+        return f" ({v.old_count} and {v.new_count})"
+    if v.cause is Cause.NEAR_THRESHOLD:
+        percents = 100 * (max(v.ratio, 1 / v.ratio) - 1)
+        return f" ({percents:{'.2g' if percents < 99.5 else '.0f'}} % and {100 * v.threshold:g} %)"
     return ""
 
 

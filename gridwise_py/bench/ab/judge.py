@@ -7,14 +7,21 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ...storage.json_files import json_data
-from ..stats.verdict import VerdictKind
+from ..stats.verdict import Cause, Verdict, VerdictKind, judge_all
 from .environments import Environment
-from .paired import LEAST_PAIRS, PairedDifferences, PairedVerdict, judge_paired
 from .taken import SIDES, Measured, MeasuredCase
 from .turns import Settings
 
 SCHEMA = "gridwise.ab"
 SCHEMA_VERSION = 1
+
+#: With fewer pairs of processes there is no spread to judge by.
+LEAST_PAIRS = 2
+_MOST_PAIRS = 50
+#: A difference of 0 must be this unlikely, so that rows of any noise are wrong in at most so many cases.
+_MOST_P = 0.01
+#: What files have of a verdict.
+_OF_VERDICT = ("ratio", "low", "high", "p_corrected", "between_sd", "within_sd")
 
 _UNCHECKED = "not checked: {}: a wrong result passes; give each a reference= in its gw.Benchmark"
 
@@ -31,7 +38,7 @@ class JudgedRow:
         ``"gpu_span"``, ``"cpu_wall"`` or ``"kernel"`` and its label.
     old_ns, new_ns : float
         Medians of the turns, for one trial.
-    verdict : PairedVerdict
+    verdict : Verdict
     past_gate : bool
         Whether it is slower by more than the gate.
     gated : bool
@@ -42,9 +49,39 @@ class JudgedRow:
     name: str
     old_ns: float
     new_ns: float
-    verdict: PairedVerdict
+    verdict: Verdict
     past_gate: bool
     gated: bool = True
+
+    @property
+    def settle(self) -> str:
+        """What settles an ambiguous row: options of the command."""
+        v = self.verdict
+        if v.cause is Cause.NEAR_THRESHOLD:
+            return "another --threshold: the difference is about as large"
+        if v.cause is Cause.CLOCK_STEP:
+            return "times of a finer clock, or with more digits; or more work for each time"
+        if v.needed is not None and v.needed <= _MOST_PAIRS:
+            return f"--pairs {v.needed}"
+        return "a larger --threshold, or a machine with less other work"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it for a file."""
+        v = self.verdict
+        numbers = {name: getattr(v, name) for name in _OF_VERDICT}
+        verdict = {"kind": v.kind, **numbers, "p_value": v.p_value, "pairs": v.old_units, "reason": v.reason}
+        settle = self.settle if v.kind is VerdictKind.AMBIGUOUS else ""
+        return {**asdict(self), "verdict": {**verdict, "settle": settle}}
+
+    def to_record(self) -> dict[str, Any]:
+        """Return it as a line of CSV."""
+        v = self.verdict
+        numbers = {name: getattr(v, name) for name in _OF_VERDICT}
+        return {
+            "case": self.case, "name": self.name, "verdict": v.kind.value, "old_ns": self.old_ns,
+            "new_ns": self.new_ns, **numbers, "pairs": v.old_units, "gated": self.gated, "past_gate": self.past_gate,
+            "reason": v.reason,
+        }  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -119,7 +156,7 @@ class Judged:
                 "settings": asdict(self.settings),
                 "threshold": self.threshold,
                 "gate": self.gate,
-                "rows": [asdict(row) for row in self.rows],
+                "rows": [row.to_json() for row in self.rows],
                 "wrong": self.wrong,
                 "broken": self.broken,
                 "notes": self.notes,
@@ -183,10 +220,7 @@ def judge(
             _short(f"{case.name}, {row}", count, settings) for row, count in counts.items() if count < LEAST_PAIRS
         ]
         short += [] if counts else [_short(case.name, 0, settings)]
-    verdicts = judge_paired(
-        [PairedDifferences(case.logs[row], case.error[row]) for case, row in whole],
-        threshold=threshold,
-    )
+    verdicts = judge_all([case.pair(row) for case, row in whole], threshold=threshold, most_p=_MOST_P)
     rows: list[JudgedRow] = []
     for (case, row), verdict in zip(whole, verdicts, strict=True):
         gated = row != "cpu_wall" or "gpu_span" not in case.logs
