@@ -51,16 +51,6 @@ def test_a_device_gets_one_attribute_and_two_methods_that_take_note(device):
     assert set(vars(made.queue)) - queue_before == {"submit"}
 
 
-def test_two_devices_share_nothing(device):
-    other = gw.request_device(device.adapter)
-    assert state_of(other) is state_of(other)
-    assert state_of(other) is not state_of(device)
-    assert context_of(other) is context_of(other) is not context_of(device)
-    context_of(other).cached("test", list).append(1)
-    assert context_of(device).cached("test", list) == []
-    context_of(device).forget("test")
-
-
 def test_what_is_kept_is_made_once_also_by_several_threads(renewed_device):
     context, made, at_once = context_of(renewed_device), [], threading.Barrier(8)
 

@@ -36,13 +36,6 @@ def test_results_are_the_same_with_and_without(renewed_device, monkeypatch, tria
     np.testing.assert_array_equal(call.execute(trials=trials).output.to_numpy(), by_c)
 
 
-def test_another_version_of_wgpu_py_takes_the_public_calls(renewed_device, monkeypatch):
-    monkeypatch.setattr(state_of(renewed_device).engine, "native_functions", lambda: None)
-    call = _bound(renewed_device)
-    assert call.bound_plan.raw is None
-    np.testing.assert_array_equal(call.execute().output.to_numpy(), np.cumsum(X, dtype=np.uint32))
-
-
 def test_dispatches_on_a_callers_encoder_keep_their_order(device):
     first = _bound(device)
     middle = gw.VectorAdd(device).bind(a=first.outputs["output"], b=first.outputs["output"])
@@ -77,14 +70,6 @@ def test_an_error_is_an_exception_at_the_call_and_nothing_is_submitted(renewed_d
     assert not submitted
 
 
-def test_a_destroyed_device_raises(device, fresh_device, wgpu_errors):
-    call = gw.Copy(fresh_device, capabilities=gw.capabilities(device)).bind(input=gw.asarray(X, fresh_device))
-    fresh_device.destroy()
-    with pytest.raises(gw.DeviceLostError):
-        call.execute()
-    wgpu_errors.clear()
-
-
 def test_threads_share_a_bound_call(device):
     call = _bound(device)
     failures = []
@@ -103,13 +88,6 @@ def test_threads_share_a_bound_call(device):
         thread.join()
     assert not failures
     np.testing.assert_array_equal(call.outputs["output"].to_numpy(), np.cumsum(X, dtype=np.uint32))
-
-
-def test_an_encoder_of_another_kind_is_left_to_the_public_calls(device):
-    class Encoder:
-        pass
-
-    assert not _bound(device).bound_plan.raw.record(Encoder(), 1)
 
 
 def test_fills_and_copies_keep_their_place_between_dispatches(device, monkeypatch):

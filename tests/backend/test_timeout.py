@@ -218,18 +218,3 @@ def test_on_metal_no_poll_blocks(device, monkeypatch):
     monkeypatch.setattr(_queues, "_POLLING_NS", 0)
     copied = gw.Copy(made, capabilities=gw.capabilities(device)).execute(input=gw.asarray(X, made)).output
     np.testing.assert_array_equal(copied.to_numpy(), X)
-
-
-def test_only_the_last_submissions_are_kept():
-    class Device:
-        adapter = type("Adapter", (), {"info": {"device": "fake"}})
-
-    fake = Device()
-    assert "none of this library" in str(timeout.timed_out(fake, 1))
-    for i in range(100):
-        state_of(fake).submissions.append(f"number {i}")
-    message = str(timeout.timed_out(fake, 1.5))
-    assert "after 1.5 s (fake)" in message
-    assert "number 92, " in message
-    assert "number 99. Nothing is lost" in message
-    assert "number 91" not in message

@@ -221,21 +221,6 @@ def test_only_our_own_texts_have_no_checks(planned):
         assert all((shader.shader_checks == "none") == own for shader in plan.shaders.values()), case
 
 
-def test_the_strategy_is_chosen_by_the_adapter_and_reported():
-    def strategy(capabilities, layout=None, **options):
-        lengths = layout or {"input": 10**6, "output": 10**6}
-        return gw.Scan.plan_for(capabilities=capabilities, lengths=lengths, **options).parameters["strategy"]
-
-    assert strategy(FULL) == "lookback"
-    assert strategy(CPU) == "reduce_then_scan"
-    assert strategy(CPU, strategy="lookback") == "lookback"
-    assert strategy(FULL, strategy="reduce_then_scan") == "reduce_then_scan"
-    in_place = gw.Layout({k: gw.Operand(1000, "both", size_bytes=4000) for k in ("input", "output")})
-    assert strategy(FULL, in_place) == "reduce_then_scan"
-    with pytest.raises(gw.OverlapError, match="lookback"):
-        strategy(FULL, in_place, strategy="lookback")
-
-
 def test_choices_are_validated():
     lengths = {"input": 10, "output": 10}
 

@@ -14,7 +14,6 @@ from gridwise_py.planning.builder import parameter_words
 from gridwise_py.planning.shaders import (
     compose,
     dump,
-    numbered,
     parameter_fields,
     prologue,
     refuse_fatal_text,
@@ -35,11 +34,6 @@ def folder(tmp_path, monkeypatch):
     shaders._environment.cache_clear()
     yield tmp_path
     shaders._environment.cache_clear()
-
-
-def test_there_are_shader_files():
-    assert {path.stem for path in TOP} >= {"copy", "vector_add", "reduce", "scan", "scan_lookback"}
-    assert any(path.parent.name == "lib" for path in FILES)
 
 
 def test_files_say_what_they_are_and_nothing_that_a_target_wants():
@@ -279,18 +273,6 @@ def test_the_prologue_of_tint_enables_subgroups_where_they_are_used():
         assert lines[0] == "enable subgroups;", "enable comes before everything else"
         assert "diagnostic(off, subgroup_uniformity);" in lines
     assert prologue("tint", "// no subgroups here\nfn main() {}") == ""
-
-
-def test_an_unknown_target_is_refused():
-    with pytest.raises(ValueError, match="naga, tint"):
-        prologue("metal", "")
-
-
-def test_numbered_lines_up():
-    text = "\n".join(f"line {i}" for i in range(1, 12))
-    lines = numbered(text).splitlines()
-    assert lines[0] == " 1 | line 1"
-    assert lines[10] == "11 | line 11"
 
 
 def test_dump_is_off_by_default(tmp_path, monkeypatch):

@@ -31,13 +31,6 @@ def _wait_until(condition):
         time.sleep(0.002)
 
 
-def test_what_is_needed_is_made_side_by_side(threads):
-    meeting = threading.Barrier(2)  # neither ends without the other
-    tasks = [Task(lambda number=number: (meeting.wait(LONG_S), number)[1]) for number in range(2)]
-    threads.need(tasks)
-    assert [task.result() for task in tasks] == [0, 1]
-
-
 def test_no_more_threads_than_cpus(threads):
     most, now, lock = 0, 0, threading.Lock()
 
@@ -97,44 +90,6 @@ def test_what_is_ahead_and_needed_is_made_at_once_and_once(threads, monkeypatch)
     assert runs == [1, 2]
 
 
-def test_one_that_is_under_way_is_waited_for(threads):
-    gate, begun, runs = threading.Event(), threading.Event(), []
-    task = Task(lambda: (runs.append(1), begun.set(), gate.wait(LONG_S)))
-    threads.make_ahead([task])
-    assert begun.wait(LONG_S)
-    threading.Timer(0.05, gate.set).start()
-    threads.need([task])
-    assert task.result()[2]
-    assert runs == [1]
-
-
-def test_what_nobody_keeps_is_not_made(threads):
-    runs, gate = [], threading.Event()
-    needed = Task(lambda: gate.wait(LONG_S))  # nothing is made ahead before it
-    dropped, kept = Task(lambda: runs.append("dropped") or True), Task(lambda: runs.append("kept") or True)
-    threads.need([needed])
-    threads.make_ahead([dropped, kept])
-    del dropped
-    gate.set()
-    assert kept.result()
-    assert runs == ["kept"]
-    _wait_until(lambda: not threads._tasks_ahead)
-
-
-def test_finish_waits_for_all_and_raises_nothing(threads, monkeypatch):
-    monkeypatch.setattr(module, "_QUIET_S", 1e9)
-
-    def fail():
-        raise ValueError("broken")
-
-    tasks = [Task(lambda: time.sleep(0.02) or True), Task(fail), Task(lambda: True)]
-    threads.make_ahead(tasks)
-    threads.finish()
-    assert all(task.done for task in tasks)
-    with pytest.raises(ValueError, match="broken"):
-        tasks[1].result()
-
-
 def test_an_error_comes_to_all_who_wait_and_keeps_nothing_alive(threads):
     class Device:
         pass
@@ -186,16 +141,6 @@ def test_without_threads_the_caller_makes_it(threads, monkeypatch):
     assert task.result() == here
     threads.finish()
     assert ahead.result() == here
-
-
-def test_after_the_end_the_caller_makes_it(threads):
-    first, later = Task(lambda: 1), Task(threading.get_ident)
-    threads.need([first])
-    first.wait()
-    threads._end()
-    assert not any(thread.is_alive() for thread in threads._threads)
-    threads.need([later])
-    assert later.result() == threading.get_ident()
 
 
 def test_the_end_waits_for_what_is_under_way_and_begins_nothing(threads):

@@ -187,10 +187,6 @@ def test_a_cpu_that_nobody_asked_for_is_told_once(device, monkeypatch):
     gw.request_device()  # a warning would be an error here
 
 
-def test_the_default_device_is_made_once(device):
-    assert gw.default_device() is gw.default_device()
-
-
 def test_capabilities_are_measured(device):
     capabilities = gw.capabilities(device)
     assert gw.capabilities(device) is capabilities
@@ -216,13 +212,6 @@ fn main(@builtin(subgroup_size) s: u32, @builtin(local_invocation_index) i: u32)
 """
     sizes = gw.Kernel(device, text, {"y": "read_write"}, 1).execute(y=gw.empty(128, "u32", device)).output
     assert set(sizes.to_numpy()) == {capabilities.subgroup_size}
-
-
-def test_what_is_no_device_is_refused():
-    with pytest.raises(gw.ArgumentError, match="request_device"):
-        gw.capabilities("cuda:0")
-    with pytest.raises(gw.ArgumentError, match="request_device"):
-        gw.Scan("cuda:0")
 
 
 def test_a_device_of_the_users_without_any_feature(device):
@@ -254,17 +243,6 @@ def test_a_device_of_the_users_without_any_feature(device):
     assert results[1].cpu_total_time_ns > 0
     with pytest.raises(gw.TimingUnavailable, match="timestamp-query"):
         gw.timing_helper(bare)
-
-
-def test_two_devices_work_side_by_side(device, fresh_device, require):
-    require("timestamp-query")
-    assert gw.timing_helper(device) is not gw.timing_helper(fresh_device)
-    runs = []
-    for i, d in enumerate((device, fresh_device, device, fresh_device)):
-        runs.append(gw.Copy(d).execute(input=gw.asarray(X + i, d), enable_gpu_timing=True))
-    for i, run in reversed(list(enumerate(runs))):
-        assert all(ns > 0 for ns in run.get_timing_result().gpu_total_time_ns)
-        np.testing.assert_array_equal(run.output.to_numpy(), X + i)
 
 
 def test_an_array_of_another_device_is_refused(device, fresh_device):

@@ -306,30 +306,6 @@ def test_a_plan_that_goes_leaves_nothing_on_a_buffer_that_lives_on(renewed_devic
     assert [ref() for ref in gone] == [None] * len(gone)
 
 
-def test_after_clear_everything_is_made_again(renewed_device):
-    scan = gw.Scan(renewed_device)
-    x = gw.asarray(X, renewed_device)
-    first = scan.execute(input=x).output
-    context_of(renewed_device).executor.clear()
-    np.testing.assert_array_equal(scan.execute(input=x).output.to_numpy(), PREFIX)
-    np.testing.assert_array_equal(first.to_numpy(), PREFIX)
-
-
-def _bindings(device):
-    return context_of(device).executor.counts["bindings"]
-
-
-def test_bind_groups_go_with_their_buffers(renewed_device):
-    scan, x = gw.Scan(renewed_device), gw.asarray(X, renewed_device)
-    scan.execute(input=x)
-    before = _bindings(renewed_device)
-    gone = [weakref.ref(scan.execute(input=x).output.buffer) for _ in range(5)]
-    scan.release()
-    gc.collect()
-    assert [ref() for ref in gone] == [None] * 5
-    assert _bindings(renewed_device) <= before
-
-
 def test_an_empty_reduction_keeps_no_buffer(renewed_device):
     reduce = gw.Reduce(renewed_device)
     x = gw.asarray(X, renewed_device)
@@ -385,15 +361,6 @@ def test_fills_and_copies(device):
     np.testing.assert_array_equal(surrounding.to_numpy(), expected)
 
 
-def test_fills_and_copies_have_no_gpu_time_of_a_kernel(device, require):
-    require("timestamp-query")
-    run = Steps(device).execute(input=gw.asarray(X, device), enable_gpu_timing=True, enable_cpu_timing=True)
-    result = run.get_timing_result()
-    assert not result.gpu_total_time_ns
-    assert result.gpu_span_ns is None
-    assert result.cpu_total_time_ns > 0
-
-
 def test_an_output_that_is_filled_needs_copy_dst(device):
     raw = device.create_buffer(size=64, usage=USAGE.STORAGE | USAGE.COPY_SRC)
     with pytest.raises(gw.BufferUsageError, match="COPY_DST"):
@@ -401,49 +368,6 @@ def test_an_output_that_is_filled_needs_copy_dst(device):
     with pytest.raises(gw.BufferUsageError, match="COPY_DST"):
         gw.Reduce(device).execute(input=gw.asarray(X[:0], device), output=raw)
     assert gw.Reduce(device).execute(input=gw.asarray(X, device), output=raw).output.size == 1
-
-
-def test_passes_are_shared_where_nothing_is_timed(device):
-    """A pass costs several dispatches; with timing each kernel has its own."""
-    bound = gw.Scan(device, strategy="reduce_then_scan").bind(input=gw.asarray(X, device)).bound_plan
-    assert len(bound.labels) == 3
-
-    class Encoder:
-        def __init__(self):
-            self.passes = []
-
-        def begin_compute_pass(self, *, label, timestamp_writes=None):
-            self.passes.append((label, timestamp_writes, []))
-            return self
-
-        def set_pipeline(self, _):
-            pass
-
-        def set_bind_group(self, *_):
-            pass
-
-        def dispatch_workgroups(self, *counts):
-            self.passes[-1][2].append(counts)
-
-        def end(self):
-            pass
-
-    class Session:
-        inside = False
-
-        def span(self, label):
-            return f"span of {label}"
-
-    untimed, timed = Encoder(), Encoder()
-    bound.encode(untimed, trials=2)
-    assert len(untimed.passes) == 1
-    assert untimed.passes[0][1] is None
-    grids = [kernel.workgroups for kernel in bound.plan.kernels]
-    assert untimed.passes[0][2] == [g for grid in grids for g in (grid, grid)], "trials are AABBCC"
-    bound.encode(timed, trials=3, timing=Session())
-    assert [p[0] for p in timed.passes] == list(bound.labels)
-    assert [p[1] for p in timed.passes] == [f"span of {label}" for label in bound.labels]
-    assert [p[2] for p in timed.passes] == [[grid] * 3 for grid in grids]
 
 
 @pytest.mark.parametrize("strategy", ["reduce_then_scan", "lookback"])
@@ -599,19 +523,6 @@ def test_with_the_checks_every_index_finds_its_own_element(fresh_device, monkeyp
     outputs = primitive.execute(**inputs).outputs.values()
     for output, want in zip(outputs, wanted, strict=True):
         np.testing.assert_array_equal(output.to_numpy(), want)
-
-
-@pytest.mark.parametrize("which", ["input", "output"])
-def test_a_buffer_destroyed_between_two_calls_is_refused(device, which):
-    scan = gw.Scan(device)
-    arrays = {"input": gw.asarray(X, device), "output": gw.empty(X.size, "u32", device)}
-    scan.execute(**arrays)
-    arrays[which].buffer.destroy()
-    for again in ({}, arrays, {"input": arrays["input"]}):
-        with pytest.raises(gw.BufferUsageError, match="destroyed"):
-            scan.execute(**again)
-    fresh = {"input": gw.asarray(X, device), "output": gw.empty(X.size, "u32", device)}
-    np.testing.assert_array_equal(scan.execute(**fresh).output.to_numpy(), PREFIX)
 
 
 # What would abort the process, were it submitted, runs in a process of its own.

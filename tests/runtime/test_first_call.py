@@ -21,7 +21,6 @@ from gridwise_py.runtime.compile_threads import compile_threads
 from gridwise_py.runtime.context import context_of
 from gridwise_py.runtime.executor import Executor
 from gridwise_py.runtime.pipelines import PipelineCache
-from gridwise_py.runtime.run import bracket
 from gridwise_py.tuning.rows import MOST_ITEMS
 from helpers.renewed import KeptPipelines, new_executor
 from helpers.strategies import shape_data
@@ -370,14 +369,6 @@ def test_a_timed_call_has_nothing_compile_beneath_it(reduce, compilations, monke
     assert compilations.begun == [64]
     reduce.execute(input=x[:5], **{f"enable_{clock}_timing": True})
     assert compilations.ended == [64, 128]
-
-
-def test_whatever_the_cpu_times_has_nothing_compile_beneath_it(reduce, compilations, monkeypatch):
-    monkeypatch.setattr(threads_module, "_QUIET_S", 1e9)
-    reduce.execute(input=gw.asarray(X[:5], reduce.device))
-    before = []
-    bracket(reduce.device, lambda: before.extend(compilations.ended))
-    assert before == [64, 128]
 
 
 def test_a_measurement_has_nothing_compile_beneath_it(reduce, compilations, monkeypatch, steady_clock):

@@ -76,19 +76,6 @@ def test_memory_comes_back_when_an_array_goes_what_was_made_first_first(renewed_
     assert blocks(renewed_device, 1).isdisjoint(was)
 
 
-def test_a_loop_soon_gets_the_same_blocks_in_each_turn(renewed_device):
-    """Whatever the order in which they come back: so the bindings of its calls are found, not made."""
-    turns, kept = [], None
-    for turn in range(24):
-        a, b = (gw.empty(N, "u32", renewed_device) for _ in range(2))
-        c = gw.empty(N, "u32", renewed_device)
-        turns.append([block(each) for each in (a, b, c)])
-        kept = [a, c] if turn % 2 else [c, b]  # the results of a turn live until the next one
-        del a, b, c
-    del kept
-    assert turns[4:14] == turns[14:]
-
-
 def _view(array):
     return array[3:5]
 
@@ -383,19 +370,6 @@ def test_temporary_memory_is_counted_and_comes_back(renewed_device):
     assert (stats.in_use_bytes, stats.cached_bytes) == (before, scratch_bytes)
 
 
-def test_temporary_memory_begins_with_zeros(renewed_device, monkeypatch):
-    """As a plan says; also where the memory had other contents, which several kernels would not survive."""
-    for least in (0, 1 << 20):
-        monkeypatch.setattr(memory, "_CLEARED_BYTES", least)
-        pool = context_of(renewed_device).memory
-        for n in (4, N, 1 << 19):
-            gw.asarray(np.full(n, 0xFFFFFFFF, np.uint32), renewed_device)
-            reuses = gw.memory_stats(renewed_device).reuses
-            lease = pool.take_zeroed(4 * n)
-            assert gw.memory_stats(renewed_device).reuses == reuses + (4 * n >= least)
-            assert not gw.Array(lease.buffer, "u32").to_numpy().any()
-
-
 @pytest.mark.parametrize("strategy", ["lookback", "reduce_then_scan"])
 def test_plans_on_memory_with_old_contents_compute_the_same(renewed_device, monkeypatch, strategy):
     monkeypatch.setattr(memory, "_CLEARED_BYTES", 0)
@@ -513,15 +487,6 @@ def test_threads_never_share_memory(device):
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(work, range(1, 5)))
     assert failures == []
-
-
-def test_two_devices_share_nothing(fresh_device, device):
-    x = gw.asarray(X, fresh_device)
-    was = x.lease.buffer
-    del x
-    others = [gw.empty(N, "u32", device) for _ in range(5)]
-    assert all(array.lease.buffer is not was for array in others)
-    assert gw.memory_stats(fresh_device).cached_blocks == 1
 
 
 def test_a_destroyed_device_keeps_nothing(fresh_device):

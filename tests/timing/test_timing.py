@@ -1,7 +1,6 @@
 """The contract of the stopwatch, one promise per test."""
 
 import gc
-import itertools
 import math
 import types
 import weakref
@@ -191,29 +190,6 @@ def test_the_cpus_time_includes_the_wait(timed_device, monkeypatch):
 # ---- several at once
 
 
-def test_several_primitives_on_one_encoder(timed_device, x):
-    encoder = timed_device.create_command_encoder()
-    add, reduce, scan = gw.VectorAdd(timed_device), gw.Reduce(timed_device), _scan(timed_device)
-    runs = [
-        add.execute(a=x, b=x, encoder=encoder, enable_gpu_timing=True),
-        scan.execute(input=x, encoder=encoder, enable_gpu_timing=True, trials=2),
-        reduce.execute(input=x, encoder=encoder, enable_gpu_timing=True),
-        scan.execute(input=x[:1000], encoder=encoder, enable_gpu_timing=True),
-    ]
-    assert all(run.encoder is encoder for run in runs)
-    _submit(timed_device, encoder)
-    results = [run.get_timing_result() for run in runs]
-    assert [len(t.gpu_total_time_ns) for t in results] == [1, 3, 1, 1]
-    spans = [span for t in results for span in t.spans]
-    assert all(span.valid for span in spans)
-    for before, after in itertools.pairwise(spans):
-        assert before.end_ticks <= after.begin_ticks, "in dispatch order"
-    np.testing.assert_array_equal(runs[0].output.to_numpy(), X + X)
-    np.testing.assert_array_equal(runs[1].output.to_numpy(), PREFIX)
-    assert runs[2].output.to_numpy()[0] == PREFIX[-1]
-    np.testing.assert_array_equal(runs[3].output.to_numpy(), PREFIX[:1000])
-
-
 def test_results_are_read_in_any_order(timed_device, helper, x):
     scan = _scan(timed_device)
     sizes = [200_003, 10, 100_000, 1000]
@@ -390,24 +366,6 @@ def test_queries_of_dropped_sessions_come_back(timed_device, helper, end):
         if end != "unmarked":
             helper.collect()
         assert helper.pairs_in_use == 0
-
-
-def test_queries_that_an_interrupt_dropped_are_found_again(helper, few_queries, monkeypatch):
-    """Between two lists of the helper's, as an interrupt does; none is ever lent twice."""
-    monkeypatch.setattr(timing, "_MAX_SETS", 2)
-    first, second = helper.session(), helper.session()
-    first.span("first")
-    for _ in range(5):
-        helper._free.pop()
-    for _ in range(timing._PAIRS_PER_SET - 1):
-        second.span("second")
-    assert len(helper._sets) == 1
-    assert helper.pairs_in_use == len({*first._pairs, *second._pairs}) == timing._PAIRS_PER_SET
-    second.abandon()
-    assert helper.pairs_in_use == 1
-    for _ in range(timing._PAIRS_PER_SET - 1):
-        second.span("again")
-    assert len(helper._sets) == 1
 
 
 def test_a_failed_run_in_between(timed_device, helper, x, monkeypatch):

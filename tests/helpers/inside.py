@@ -1,0 +1,210 @@
+"""What tests must know of the inside, in one place: to look at what is kept, and to change what comes next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import wgpu
+
+import gridwise_py as gw
+from gridwise_py.backend import queues
+from gridwise_py.backend.device_state import state_of
+from gridwise_py.runtime import batch, bound_call, event, memory, run, sequence
+from gridwise_py.runtime.batch import MOST_PENDING as MOST_PENDING
+from gridwise_py.runtime.compile_threads import compile_threads
+from gridwise_py.runtime.context import DeviceContext, context_of
+from gridwise_py.runtime.device import engine_description
+from gridwise_py.timing import queries
+
+# ---- looks
+
+
+def counts(device: wgpu.GPUDevice) -> dict[str, int]:
+    """Return how many plans, pipelines, bindings, … are kept for a device."""
+    return context_of(device).executor.counts
+
+
+def compiled(device: wgpu.GPUDevice) -> int:
+    """Return how many pipelines were asked for that were not there."""
+    return context_of(device).executor.pipelines.compiled
+
+
+def pairs_in_use(device: wgpu.GPUDevice) -> int:
+    """Return how many pairs of timestamp queries are lent, once those of garbage and of what was submitted are back."""
+    if "timestamp-query" not in device.features:
+        return 0
+    gw.timing_helper(device).collect()
+    return gw.timing_helper(device).pairs_in_use
+
+
+def pending(device: wgpu.GPUDevice) -> list[str]:
+    """Return the names of the calls that a batch holds back."""
+    return [call[0] for call in state_of(device).pending]
+
+
+def is_idle(device: wgpu.GPUDevice) -> bool | None:
+    """Return whether the queue is idle; None: that cannot be told."""
+    return queues.queue_is_idle(device)
+
+
+def is_mappable(device: wgpu.GPUDevice) -> bool:
+    """Return whether Arrays are copied to and from while they are mapped."""
+    return context_of(device).memory.is_mappable
+
+
+def engine_name(device: wgpu.GPUDevice) -> str:
+    """Return the name of a device's engine."""
+    return engine_description(device).name
+
+
+def is_ending(device: wgpu.GPUDevice) -> bool:
+    """Return whether the end of a device has begun."""
+    return state_of(device).end.reached
+
+
+def mapped_buffers(device: wgpu.GPUDevice) -> list[Any]:
+    """Return the buffers that are mapped just now."""
+    return state_of(device).end.mapped
+
+
+def block(array: gw.Array) -> Any:
+    """Return what tells the memory of an Array; it does not keep the allocator from reusing it."""
+    return array.lease.buffer.uid
+
+
+# ---- what comes next
+
+
+def finish_compiling() -> None:
+    """Wait for what earlier tests have left to compile."""
+    compile_threads().finish()
+
+
+def forget_plans(device: wgpu.GPUDevice) -> None:
+    """Drop all plans, bindings and pipelines that are kept."""
+    context_of(device).executor.clear()
+
+
+def forget_checks(device: wgpu.GPUDevice) -> None:
+    """Drop the verdicts of look-back and of users' operators: they are found out once more."""
+    context_of(device).lookback_verdicts.clear()
+    context_of(device).checked_operators.clear()
+
+
+def note_calls(monkeypatch: pytest.MonkeyPatch, owner: Any, *names: str) -> list[str]:
+    """Return a list that gets the name of each call of these functions; they do what they did."""
+    noted: list[str] = []
+    for name in names:
+        real = getattr(owner, name)
+
+        def noting(*arguments: Any, _name: str = name, _real: Any = real, **options: Any) -> Any:
+            noted.append(_name)
+            return _real(*arguments, **options)
+
+        monkeypatch.setattr(owner, name, noting, raising=False)
+    return noted
+
+
+def note_native_calls(monkeypatch: pytest.MonkeyPatch, device: wgpu.GPUDevice, *names: str) -> list[str]:
+    """Note calls of wgpu's C functions."""
+    return note_calls(monkeypatch, state_of(device).engine.native_functions(), *names)
+
+
+def use_public_calls(monkeypatch: pytest.MonkeyPatch, device: wgpu.GPUDevice) -> None:
+    """Let a device have no C functions, as with another version of wgpu-py."""
+    monkeypatch.setattr(state_of(device).engine, "native_functions", lambda: None)
+
+
+def refuse_downloads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let whatever reads from a GPU fail."""
+    monkeypatch.setattr(DeviceContext, "read_buffer", None)
+
+
+def limit_queries(monkeypatch: pytest.MonkeyPatch, *, sets: int, pairs: int) -> None:
+    """Let a device have so few sets of timestamp queries, of so few pairs each."""
+    monkeypatch.setattr(queries, "_MAX_SETS", sets)
+    monkeypatch.setattr(queries, "_PAIRS_PER_SET", pairs)
+
+
+def share_memory_of_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the calls of a sequence share their plan's temporary memory, as where it is large."""
+    monkeypatch.setattr(sequence, "_MOST_APART_BYTES", 0)
+
+
+def submit_ahead(monkeypatch: pytest.MonkeyPatch, least_bytes: int) -> list[str]:
+    """Let sequences submit calls ahead that move so many bytes; return a list of their submissions."""
+    monkeypatch.setattr(sequence, "_AHEAD_BYTES", least_bytes)
+    return note_calls(monkeypatch, sequence, "launch")
+
+
+def let_devices_be_in_use(monkeypatch: pytest.MonkeyPatch, default: wgpu.GPUDevice) -> dict[wgpu.GPUDevice, int]:
+    """Return what an event takes for the devices in use; where none is, it takes the default."""
+    uses: dict[wgpu.GPUDevice, int] = {}
+    monkeypatch.setattr(event, "queue_uses", lambda: uses)
+    monkeypatch.setattr(event, "default_device", lambda: default)
+    return uses
+
+
+def let_queue_be_busy(monkeypatch: pytest.MonkeyPatch, answer: bool | None = False) -> None:
+    """Let events hear that the queue is still at work; None: that it cannot be told."""
+    monkeypatch.setattr(event, "queue_is_idle", lambda _device: answer)
+
+
+def once_a_batch_is_encoded(monkeypatch: pytest.MonkeyPatch, do: Callable[[], Any]) -> list[int]:
+    """Do something in the middle of the next submission of a batch; return a list that tells whether that was."""
+    encode, entered = batch._encode, []
+
+    def encode_and_do(*arguments: Any) -> Any:
+        commands = encode(*arguments)
+        if not entered:
+            entered.append(1)
+            do()
+        return commands
+
+    monkeypatch.setattr(batch, "_encode", encode_and_do)
+    return entered
+
+
+def refuse_submissions_of_batches(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    """Let each submission of a batch raise."""
+
+    def refuse() -> None:
+        raise error
+
+    monkeypatch.setattr(batch, "prepared_submission", lambda *_: refuse)
+
+
+def spoil_dispatches(call: gw.BoundCall) -> Callable[[], None]:
+    """Let a call dispatch more workgroups than its device has, as no plan does; return what mends it."""
+    raw = call.bound_plan.raw
+    right, most = raw._steps, call.device.limits["max-compute-workgroups-per-dimension"]
+    raw._steps = [(pipeline, group, most + 1, 1, 1) for pipeline, group, *_ in right]
+    return lambda: setattr(raw, "_steps", right)
+
+
+def before_waits(monkeypatch: pytest.MonkeyPatch, do: Callable[[wgpu.GPUDevice], Any]) -> None:
+    """Do something before each wait of a call, of an awaited call, and of an event."""
+    for module in (run, bound_call, event):
+        wait = module.wait_idle
+
+        def hooked(device: wgpu.GPUDevice, _wait: Any = wait) -> Any:
+            do(device)
+            return _wait(device)
+
+        monkeypatch.setattr(module, "wait_idle", hooked)
+
+
+def during_timed_calls(monkeypatch: pytest.MonkeyPatch, around: Callable[[Callable[[], None]], Any]) -> None:
+    """Replace the submission of calls that the CPU times by `around(submission)`."""
+    real = run.bracket
+    monkeypatch.setattr(run, "bracket", lambda device, submit, *rest: real(device, lambda: around(submit), *rest))
+
+
+def fill_memory(monkeypatch: pytest.MonkeyPatch, device: wgpu.GPUDevice, *lengths: int) -> None:
+    """Let blocks of these lengths, in words, be used again that hold no zeros, however small they are."""
+    monkeypatch.setattr(memory, "_CLEARED_BYTES", 0)
+    garbage = [gw.asarray(np.full(n, 0xFFFFFFFF, np.uint32), device) for n in lengths * 3]
+    del garbage
