@@ -12,7 +12,9 @@ import wgpu
 import gridwise_py as gw
 from gridwise_py.backend import queues
 from gridwise_py.backend.device_state import state_of
+from gridwise_py.backend.engine import engine_of
 from gridwise_py.runtime import batch, bound_call, event, memory, run, sequence
+from gridwise_py.runtime import device as device_module
 from gridwise_py.runtime.batch import MOST_PENDING as MOST_PENDING
 from gridwise_py.runtime.compile_threads import compile_threads
 from gridwise_py.runtime.context import DeviceContext, context_of
@@ -76,6 +78,35 @@ def block(array: gw.Array) -> Any:
 
 
 # ---- what comes next
+
+
+def let_adapters_make(monkeypatch: pytest.MonkeyPatch, device: wgpu.GPUDevice, make: Callable[..., Any]) -> None:
+    """Let the adapters of a device's engine make devices by a function of the adapter and more."""
+    monkeypatch.setattr(engine_of(device), "request_device", make)
+
+
+def let_the_adapter_be_a_cpu(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[wgpu.GPUAdapter]]:
+    """Let there be one adapter, a CPU, and no default device; return what finds it anew."""
+    info, find = dict(gw.request_device().adapter.info), device_module._adapters
+
+    def find_cpu(*_: Any) -> list[wgpu.GPUAdapter]:
+        adapter = next(each for each in find(False) if dict(each.info) == info)
+        monkeypatch.setitem(adapter.info, "adapter_type", "CPU")
+        return [adapter]
+
+    monkeypatch.setattr(device_module, "_adapters", find_cpu)
+    forget_default_device(monkeypatch)
+    return find_cpu
+
+
+def forget_default_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let there be no default device yet."""
+    monkeypatch.setattr(device_module, "_default", [])
+
+
+def forget_software_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nobody have been told yet that a CPU computes."""
+    monkeypatch.setattr(device_module, "_told_of_software", [])
 
 
 def finish_compiling() -> None:

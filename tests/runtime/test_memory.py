@@ -90,8 +90,8 @@ def _counted(array):
 
 
 HOLDERS = (
-    lambda array: array[3:5], _counted, lambda array: _counted(array).trim(), lambda array: gw.ChunkedArray([array])[2:9],
-    lambda array: gw.Copy(array.device).bind(input=array), _run, _primitive,
+    lambda array: array[3:5], _counted, lambda array: _counted(array).trim(), _run, _primitive,
+    lambda array: gw.ChunkedArray([array])[2:9], lambda array: gw.Copy(array.device).bind(input=array),
 )  # fmt: skip
 
 
