@@ -17,7 +17,7 @@ from gridwise_py.backend import queues as _queues
 from gridwise_py.backend import wgpu_native as _wgpu_native
 from gridwise_py.backend.device_state import state_of
 from gridwise_py.backend.queues import wait_idle, wait_method
-from gridwise_py.runtime.context import context_of
+from helpers.transfers import copy_through_staging
 
 X = np.arange(10_000, dtype=np.uint32)
 LIMIT_S = 0.02
@@ -141,7 +141,7 @@ def test_long_work_and_a_tiny_timeout(impatient):
 
 @pytest.mark.needs("wgpu")
 def test_a_map_that_never_comes_is_dropped(impatient, monkeypatch):
-    monkeypatch.setattr(context_of(impatient).memory, "is_mappable", False)
+    copy_through_staging(monkeypatch, impatient)
     x = gw.asarray(X, impatient)
     x.to_numpy()
     timeout.set_timeout_s(impatient, LIMIT_S)

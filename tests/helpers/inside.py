@@ -13,7 +13,7 @@ import gridwise_py as gw
 from gridwise_py.backend import queues
 from gridwise_py.backend.device_state import state_of
 from gridwise_py.backend.engine import engine_of
-from gridwise_py.runtime import batch, bound_call, event, memory, run, sequence
+from gridwise_py.runtime import batch, bound_call, context, event, memory, run, sequence
 from gridwise_py.runtime import device as device_module
 from gridwise_py.runtime.batch import MOST_PENDING as MOST_PENDING
 from gridwise_py.runtime.compile_threads import compile_threads
@@ -70,6 +70,13 @@ def is_ending(device: wgpu.GPUDevice) -> bool:
 def mapped_buffers(device: wgpu.GPUDevice) -> list[Any]:
     """Return the buffers that are mapped just now."""
     return state_of(device).end.mapped
+
+
+def locks_of(device: wgpu.GPUDevice, primitive: gw.Primitive) -> list[Any]:
+    """Return every lock that calls of a primitive take."""
+    own = context_of(device)
+    locks = [primitive._plans_lock, own.lock, own.executor._lock, device_module._default_lock, context._creation_lock]
+    return [*locks, own.timing_helper._lock] if own.has_timestamps else locks
 
 
 def block(array: gw.Array) -> Any:
