@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -233,6 +234,22 @@ def before_waits(monkeypatch: pytest.MonkeyPatch, do: Callable[[wgpu.GPUDevice],
             return _wait(device)
 
         monkeypatch.setattr(module, "wait_idle", hooked)
+
+
+def let_only_waits_take_time(monkeypatch: pytest.MonkeyPatch, works: list[Any], each_ns: int) -> Callable[[], int]:
+    """Let the clock of timed calls stand still but for waits, so long for each of `works`; return that clock."""
+    now_ns, wait = 0, run.wait_idle
+
+    def wait_for_works(device: wgpu.GPUDevice) -> int:
+        nonlocal now_ns
+        wait(device)
+        now_ns += each_ns * len(works)
+        works.clear()
+        return now_ns
+
+    monkeypatch.setattr(run, "time", SimpleNamespace(perf_counter_ns=lambda: now_ns))
+    monkeypatch.setattr(run, "wait_idle", wait_for_works)
+    return lambda: now_ns
 
 
 def during_timed_calls(monkeypatch: pytest.MonkeyPatch, around: Callable[[Callable[[], None]], Any]) -> None:
