@@ -6,6 +6,7 @@ import wgpu
 
 import gridwise_py as gw
 from helpers import inside
+from helpers.paths import with_helpers
 from helpers.running import python
 
 X = np.arange(10_000, dtype=np.uint32)
@@ -105,9 +106,7 @@ def test_a_lost_default_device_is_replaced(device, monkeypatch, wgpu_errors):
 LOST_MEANWHILE = """
 import sys
 import numpy as np, wgpu, gridwise_py as gw
-from gridwise_py.backend import queues as _queues
-from gridwise_py.backend.activity import Activity
-from gridwise_py.backend.mapped_memory import Mapping
+from helpers.inside import Activity, Mapping, queues
 
 X = np.arange(10_000, dtype=np.uint32)
 Buffer = type(gw.request_device().create_buffer(size=16, usage=wgpu.BufferUsage.COPY_DST))
@@ -147,7 +146,7 @@ def after(owner, name):
 POINTS = {
     "before a submission": lambda: before(Activity, "submitted"),
     "before a buffer is mapped": lambda: before(Mapping, "map_for_wgpu"),
-    "while a buffer is mapped": lambda: before(_queues, "_wait_until"),
+    "while a buffer is mapped": lambda: before(queues, "_wait_until"),
     "after a buffer was mapped": lambda: after(Mapping, "map_for_wgpu"),
     "before a buffer is unmapped": lambda: before(Buffer, "unmap"),
 }
@@ -177,7 +176,7 @@ print("good", reached)
 @pytest.mark.parametrize(("map_arrays", "least"), [("off", 16), ("on", 10)])
 def test_a_device_that_is_destroyed_in_the_middle_of_a_call(device, map_arrays, least):
     """wgpu would end the process, wait without end, or raise errors of its own."""
-    done = python(LOST_MEANWHILE, GRIDWISE_MAP_ARRAYS=map_arrays)
+    done = python(LOST_MEANWHILE, **with_helpers(), GRIDWISE_MAP_ARRAYS=map_arrays)
     # Every use but asarray submits; most map and unmap a buffer, except where the arrays themselves are mapped.
     assert done.stdout.startswith("good ")
     assert int(done.stdout.split()[1]) >= least, done.stdout

@@ -11,18 +11,22 @@ import pytest
 import wgpu
 
 import gridwise_py as gw
-from gridwise_py.backend import queues
+from gridwise_py.backend import queues as queues
+from gridwise_py.backend.activity import Activity as Activity
+from gridwise_py.backend.dawn import prepare as prepare_dawn  # noqa: F401
 from gridwise_py.backend.device_state import state_of
 from gridwise_py.backend.engine import engine_of
+from gridwise_py.backend.mapped_memory import Mapping as Mapping
+from gridwise_py.planning.shaders import prologue as prologue
 from gridwise_py.runtime import batch, bound_call, context, event, memory, run, sequence
 from gridwise_py.runtime import device as device_module
 from gridwise_py.runtime.batch import MOST_PENDING as MOST_PENDING
 from gridwise_py.runtime.compile_threads import compile_threads
 from gridwise_py.runtime.context import DeviceContext, context_of
 from gridwise_py.runtime.device import engine_description
-from gridwise_py.timing import queries
+from gridwise_py.timing import queries as timing_queries
 
-# ---- looks
+# ---- looks (the names that are imported as themselves are for programs of their own, which hook them)
 
 
 def counts(device: wgpu.GPUDevice) -> dict[str, int]:
@@ -78,6 +82,16 @@ def locks_of(device: wgpu.GPUDevice, primitive: gw.Primitive) -> list[Any]:
     own = context_of(device)
     locks = [primitive._plans_lock, own.lock, own.executor._lock, device_module._default_lock, context._creation_lock]
     return [*locks, own.timing_helper._lock] if own.has_timestamps else locks
+
+
+def switches(device: wgpu.GPUDevice) -> dict[str, bool]:
+    """Return the switches of a device's engine."""
+    return dict(engine_description(device).switches)
+
+
+def findings_key(device: wgpu.GPUDevice) -> dict[str, Any]:
+    """Return what findings about a device are kept under."""
+    return device_module.device_key(device)
 
 
 def block(array: gw.Array) -> Any:
@@ -164,8 +178,8 @@ def refuse_downloads(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def limit_queries(monkeypatch: pytest.MonkeyPatch, *, sets: int, pairs: int) -> None:
     """Let a device have so few sets of timestamp queries, of so few pairs each."""
-    monkeypatch.setattr(queries, "_MAX_SETS", sets)
-    monkeypatch.setattr(queries, "_PAIRS_PER_SET", pairs)
+    monkeypatch.setattr(timing_queries, "_MAX_SETS", sets)
+    monkeypatch.setattr(timing_queries, "_PAIRS_PER_SET", pairs)
 
 
 def share_memory_of_calls(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,6 +199,11 @@ def let_devices_be_in_use(monkeypatch: pytest.MonkeyPatch, default: wgpu.GPUDevi
     monkeypatch.setattr(event, "queue_uses", lambda: uses)
     monkeypatch.setattr(event, "default_device", lambda: default)
     return uses
+
+
+def never_poll(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let waits block at once."""
+    monkeypatch.setattr(queues, "_POLLING_NS", 0)
 
 
 def let_queue_be_busy(monkeypatch: pytest.MonkeyPatch, answer: bool | None = False) -> None:

@@ -137,45 +137,6 @@ def test_caches_are_bounded(renewed_device):
     assert set(own.counts.values()) == {0}
 
 
-@pytest.mark.slow
-def test_pipelines_go_with_the_plans_that_were_not_used_for_longest(fresh_device, monkeypatch):
-    """Nothing of them stays, not even on a buffer that lives on; what is used again stays, and the rest comes back."""
-    monkeypatch.setattr(executor, "_MAX_PIPELINES", 4)
-    made, x = inside.note_calls(monkeypatch, fresh_device, *MAKERS), gw.asarray(X, fresh_device)
-
-    def copy(workgroup_size):
-        output = (
-            gw.Copy(fresh_device, tuning=gw.ElementwiseTuning(workgroup_size=workgroup_size, vecs=1))
-            .execute(input=x)
-            .output
-        )
-        np.testing.assert_array_equal(output.to_numpy(), X)
-
-    def alive(kind):
-        gc.collect()
-        return sum(isinstance(thing, kind) for thing in gc.get_objects())
-
-    kinds = (wgpu.GPUComputePipeline, wgpu.GPUShaderModule, wgpu.GPUBindGroupLayout, wgpu.GPUBindGroup, wgpu.GPUBuffer)
-    before = [alive(kind) for kind in kinds]
-    for log_size in range(8):
-        copy(1 << log_size)
-        copy(256)
-    assert inside.counts(fresh_device)["pipelines"] == 4
-    assert inside.compiled(fresh_device) == 9
-    # A staging buffer, and parameters for each of the four; two blocks by turns for the outputs are bound to each.
-    for kind, was, most in zip(kinds, before, (4, 4, 1, 8, 7), strict=True):
-        assert alive(kind) - was <= most, kind
-    made.clear()
-    copy(256)
-    copy(128)
-    assert "create_compute_pipeline" not in made
-    copy(1)
-    assert made.count("create_compute_pipeline") == 1
-    inside.forget_plans(fresh_device)
-    for kind, was, most in zip(kinds, before, (0, 0, 0, 0, 3), strict=True):
-        assert alive(kind) - was <= most, kind
-
-
 def test_one_plan_may_have_more_pipelines_than_are_kept(renewed_device, monkeypatch):
     monkeypatch.setattr(executor, "_MAX_PIPELINES", 1)
     scan = gw.Scan(renewed_device, strategy="reduce_then_scan")

@@ -438,14 +438,6 @@ def test_selections_segments_and_reductions_to_structs_are_warmed_up(renewed_dev
     assert inside.compiled(renewed_device) == compiled
 
 
-def test_primitives_with_numbers_segments_and_axes_are_warmed_up(renewed_device):
-    half = gw.Reduce(renewed_device, gw.f32("x") * gw.scalar("factor", "f32"))
-    repeat = gw.Repeat(renewed_device, "u32", size=100)
-    rows = gw.ReduceAxis(renewed_device, "f32", shape=(10, 33), axis=1)
-    assert gw.warm_up(renewed_device, half, repeat, rows) > 3
-    assert gw.warm_up(renewed_device, half, repeat, rows) == 0
-
-
 def test_mistakes_are_refused_before_anything_is_compiled(renewed_device, fresh_device):
     kernel = gw.Kernel(
         renewed_device,

@@ -236,23 +236,6 @@ def test_more_unread_runs_than_there_are_queries(timed_device, helper, few_queri
     assert len(helper._sets) == 1
 
 
-def test_more_unread_passes_than_the_pool_holds(timed_device, helper, few_queries):
-    """Sessions of several passes, of which one is dropped in between."""
-    sessions = []
-    for i in range(12):
-        session = helper.session()
-        _submit(timed_device, _passes(helper, session, 5))
-        session.submitted()
-        sessions.append(session)
-        if i == 8:
-            sessions.pop(3)
-    flat = np.concatenate([session.ticks() for session in sessions]).reshape(-1)
-    assert (flat > 0).all()
-    assert (np.diff(flat.astype(np.int64)) >= 0).all()
-    assert helper.pairs_in_use == 0
-    assert len(helper._sets) == 1
-
-
 def test_a_session_larger_than_a_set(timed_device, helper, few_queries, monkeypatch):
     inside.limit_queries(monkeypatch, sets=3, pairs=16)
     session = helper.session()
@@ -264,20 +247,6 @@ def test_a_session_larger_than_a_set(timed_device, helper, few_queries, monkeypa
     assert begins == sorted(begins)
     assert all(span.valid for span in spans)
     assert len(helper._sets) == 3
-
-
-def test_a_pool_full_of_unsubmitted_passes_says_what_to_do(timed_device, helper, few_queries):
-    session = helper.session()
-    encoder = _passes(helper, session, 16)
-    session.mark(encoder)
-    with pytest.raises(gw.TimingUnavailable, match="submit these encoders"):
-        helper.session().span("one more")
-    _submit(timed_device, encoder)
-    other = helper.session()
-    _submit(timed_device, _passes(helper, other, 5))
-    other.submitted()
-    assert len(other.ticks()) == 5
-    assert len(session.ticks()) == 16
 
 
 # ---- what was not submitted
