@@ -12,43 +12,8 @@ import wgpu
 import gridwise_py as gw
 from gridwise_py.backend.device_state import state_of
 from gridwise_py.runtime.context import context_of
-from helpers.bare import device_with
 
 X = np.arange(1000, dtype=np.uint32)
-
-
-def _use(device):
-    """Calls, reads, events, a caller's own encoder and buffers, waits, and what benchmarks keep."""
-    from gridwise_py.bench.calibrate.calibration import fastest_canary_ns
-    from gridwise_py.runtime.gpu_clock import observe
-
-    x = gw.asarray(X, device)
-    np.testing.assert_array_equal(gw.cumsum(x, dtype=np.uint32).to_numpy(), np.cumsum(X, dtype=np.uint32))
-    usage = wgpu.BufferUsage
-    own = device.create_buffer_with_data(data=X, usage=usage.STORAGE | usage.COPY_SRC | usage.COPY_DST)
-    reduce, encoder = gw.Reduce(device), device.create_command_encoder()
-    total = gw.empty(1, "u32", device)
-    reduce.record(encoder, input=gw.Array(own, "u32"), output=total)
-    event = gw.Event(device, enable_timing=False)
-    event.record(encoder)
-    device.queue.submit([encoder.finish()])
-    gw.synchronize(device)
-    assert event.query()
-    assert total.to_numpy()[0] == X.sum()
-    if "timestamp-query" in device.features:
-        reduce.execute(input=x, enable_gpu_timing=True).get_timing_result()
-        with gw.profile(device):
-            reduce.execute(input=x)
-    fastest_canary_ns(device)
-    observe(device)
-
-
-def test_a_device_gets_one_attribute_and_two_methods_that_take_note(device):
-    made = device_with(device, *device.features)
-    before, queue_before = set(vars(made)), set(vars(made.queue))
-    _use(made)
-    assert set(vars(made)) - before - {"_gridwise_fence"} == {"_gridwise", "destroy"}  # the fence is Dawn's
-    assert set(vars(made.queue)) - queue_before == {"submit"}
 
 
 def test_what_is_kept_is_made_once_also_by_several_threads(renewed_device):

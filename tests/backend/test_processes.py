@@ -188,46 +188,6 @@ in_child(lambda: gw.sum(X))
     assert lines[3].startswith("ForkError")
 
 
-_WORKER = """
-import sys
-device = gw.request_device()
-scan, reduce = gw.Scan(device), gw.Reduce(device)
-x = gw.asarray(np.arange(100_000, dtype=np.uint32), device)
-wanted = np.cumsum(np.arange(100_000, dtype=np.uint32), dtype=np.uint32)
-print("ready", flush=True)
-sys.stdin.readline()
-for _ in range(50):
-    run = scan.execute(input=x, enable_cpu_timing=True)
-    assert (run.output.to_numpy() == wanted).all()
-    assert reduce.execute(input=x).output.to_numpy()[0] == wanted[-1]
-    assert run.get_timing_result().cpu_total_time_ns > 0
-print("done")
-"""
-
-
-@pytest.mark.slow
-def test_two_processes_use_one_adapter_at_once(device):
-    workers = [
-        subprocess.Popen(
-            [sys.executable, "-c", _PRELUDE + _WORKER],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )
-        for _ in range(2)
-    ]  # fmt: skip
-    try:
-        for worker in workers:
-            assert worker.stdout.readline() == "ready\n", worker.communicate()[1]
-        for worker in workers:
-            worker.stdin.write("go\n")
-            worker.stdin.flush()
-        for worker in workers:
-            out, err = worker.communicate(timeout=1200)
-            assert (worker.returncode, out) == (0, "done\n"), err
-    finally:
-        for worker in workers:
-            worker.kill()
-
-
 @pytest.mark.slow
 def test_spawned_workers_of_a_pool_work(device, tmp_path):
     """The remedy that the error names, while the parent's device is in use."""

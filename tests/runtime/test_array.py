@@ -39,22 +39,6 @@ def test_what_to_numpy_gave_is_the_callers(device):
     _same_bits(x.to_numpy(), data_now)
 
 
-@pytest.mark.slow
-def test_readback_beyond_the_staging_buffer(device):
-    """More than 16 MiB comes in parts, as less does in test_transfers.py; the view begins at no round place."""
-    n = (66 << 20) // 4 + 3
-    data = np.arange(n, dtype=np.uint32)
-    x = gw.asarray(data, device)
-    try:
-        _same_bits(x[5 : n - 1].to_numpy(), data[5 : n - 1])
-        exactly = (32 << 20) // 4
-        _same_bits(x[:exactly].to_numpy(), data[:exactly])
-        _same_bits(x[1 : exactly + 2].to_numpy(), data[1 : exactly + 2])
-        _same_bits(x[:7].to_numpy(), data[:7])
-    finally:
-        x.destroy()
-
-
 def test_what_is_no_number_gets_no_remedy_that_would_spoil_it(device):
     for items in (np.array(["a", "b"]), np.array(["2024-01-01"], "M8[D]"), np.array([b"x"])):
         with pytest.raises(gw.DatatypeError, match=r"u32.*i32.*f32") as caught:
@@ -96,23 +80,15 @@ def test_a_numpy_array_is_never_converted(device):
     gw.asarray(np.zeros(3, dtype=np.int32), device, dtype="i32")
 
 
-def test_a_tensor_of_another_library_is_as_good_as_numpys(device):
+def test_a_tensor_of_another_library_is_never_converted(device):
     class Tensor:
-        def __init__(self, items):
-            self.items = items
-
         def __array__(self, dtype=None, copy=None):
-            return self.items
+            return np.zeros(3)
 
-    data = np.arange(5)
-    for items in (data, data.astype(np.float32)):
-        x = gw.asarray(Tensor(items), device)
-        assert x.dtype == items.dtype
-        np.testing.assert_array_equal(x.to_numpy(), items)
     with pytest.raises(
         gw.DatatypeError, match=r"float64, but dtype=f32.*numpy\.asarray\(data\)\.astype\(numpy\.float32\)"
     ):
-        gw.asarray(Tensor(data.astype(np.float64)), device, dtype="f32")
+        gw.asarray(Tensor(), device, dtype="f32")
 
 
 @pytest.mark.parametrize(

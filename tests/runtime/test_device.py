@@ -242,41 +242,6 @@ def test_the_device_that_pygfx_shares_works():
     np.testing.assert_array_equal(gw.cumsum(X, dtype=np.uint32, device=shared), np.cumsum(X, dtype=np.uint32))
 
 
-# ---- what wgpu-py keeps private
-
-
-@pytest.mark.slow
-def test_types_of_c_are_parsed_alone_as_among_all_others(device):
-    """Structures, handles, functions and numbers: the very types that cffi finds when it reads all names before."""
-    from cffi import model
-    from wgpu.backends.wgpu_native import ffi
-
-    from gridwise_py.backend.wgpu_native import parse_types_alone
-
-    assert parse_types_alone()
-    parser = ffi._parser
-    declarations = dict(parser._declarations)
-    structures = [
-        name.removeprefix("typedef ")
-        for name, (kind, _) in declarations.items()
-        if name.startswith("typedef WGPU") and isinstance(kind, model.StructType)
-    ]
-    assert len(structures) > 100
-    texts = [text for name in structures[::8] for text in (f"{name} *", f"{name}[]", f"{name}[3]", f"{name} const *")]
-    texts += ["WGPUBuffer[]", "uint32_t []", "WGPUBool *", "char []", "intptr_t", "void *"]
-    texts += ["void(WGPUQueueWorkDoneStatus, void *, void *)", "void(WGPUDevice const *, WGPUStringView, uint64_t)"]
-    alone = [parser.parse_type(text) for text in texts]
-    parse_alone = vars(parser).pop("_parse")
-    try:
-        assert [parser.parse_type(text) for text in texts] == alone
-    finally:
-        parser._parse = parse_alone
-    assert len(set(alone)) == len(texts), "lengths, stars and qualifiers are kept apart"
-    with pytest.raises(Exception, match="WGPUNonsense"):
-        ffi.typeof("WGPUNonsense *")
-    assert parser._declarations == declarations
-
-
 @pytest.mark.parametrize("error", [RuntimeError("Parent device is lost"), wgpu.GPUError("no memory")])
 def test_an_adapter_that_makes_no_device(device, monkeypatch, error):
     """Mesa lists GPUs that are not there (RADV_FORCE_FAMILY)."""

@@ -1,9 +1,7 @@
 """The caching allocator: who gets which memory, what is kept for how long, and what happens when there is none."""
 
 import gc
-import random
 import sys
-import weakref
 from types import SimpleNamespace
 
 import numpy as np
@@ -20,7 +18,6 @@ from gridwise_py.runtime.memory import block_bytes
 from helpers import inside
 from helpers.inside import block
 from helpers.paths import ROOT
-from helpers.running import in_threads
 
 U = wgpu.BufferUsage
 N = 1000
@@ -448,24 +445,6 @@ def test_another_error_is_not_taken_for_a_lack_of_memory(renewed_device, monkeyp
 # ---- threads, ends
 
 
-def test_threads_never_share_memory(device):
-    """Each fills its arrays with numbers of its own, drops some, and finds the others as they were."""
-
-    def work(seed):
-        rng, live = random.Random(seed), []
-        for i in range(150):
-            number = seed * 1000 + i
-            live.append((gw.asarray(np.full(rng.randrange(1, 300), number, np.uint32), device), number))
-            if rng.random() < 0.6:
-                live.pop(rng.randrange(len(live)))
-            if live and rng.random() < 0.1:
-                array, number = live[rng.randrange(len(live))]
-                assert (array.to_numpy() == number).all()
-        assert all((array.to_numpy() == number).all() for array, number in live)
-
-    in_threads(work)
-
-
 def test_a_destroyed_device_keeps_nothing(fresh_device):
     x, y = gw.asarray(X, fresh_device), gw.asarray(X, fresh_device)
     del x
@@ -628,21 +607,6 @@ def test_in_place_is_known_of_a_repeated_call(renewed_device):
         with pytest.raises(gw.OverlapError, match="trials"):
             sort.execute(input=x, trials=2)
         np.testing.assert_array_equal(x.to_numpy(), X)
-
-
-def test_known_calls_keep_no_array(renewed_device):
-    scan = gw.Scan(renewed_device)
-    x = gw.asarray(X, renewed_device)
-    for _ in range(3):
-        run = scan.execute(input=x)
-    gone = [weakref.ref(thing) for thing in (x, run.output)]
-    scan.release()
-    del x, run
-    gc.collect()
-    assert [reference() for reference in gone] == [None, None]
-    for n in range(1, 200):
-        scan.execute(input=gw.asarray(X[:n], renewed_device))
-    assert len(scan._known_calls) <= 64
 
 
 # ---- soak

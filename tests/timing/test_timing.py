@@ -404,22 +404,6 @@ def test_a_helper_for_ones_own_passes(timed_device, helper):
     assert empty.spans() == []
 
 
-def test_record_with_ones_own_session(timed_device, helper, x):
-    session = helper.session()
-    encoder = timed_device.create_command_encoder()
-    scan, reduce = _scan(timed_device), gw.Reduce(timed_device)
-    outputs = scan.record(encoder, input=x, timing=session, trials=2)
-    reduce.record(encoder, input=outputs["output"], timing=session)
-    session.mark(encoder)
-    with pytest.raises(gw.TimingNotReady):
-        session.spans()
-    _submit(timed_device, encoder)
-    assert [span.label for span in session.spans()] == [
-        "reduce blocks", "scan totals", "scan blocks", "reduce",
-    ]  # fmt: skip
-    np.testing.assert_array_equal(outputs["output"].to_numpy(), PREFIX)
-
-
 def test_queries_are_resolved_in_a_submission_of_their_own(timed_device, helper, x, monkeypatch):
     """On some drivers timestamps that are resolved in the same submission are wrong."""
     scan, encoder = _scan(timed_device), type(timed_device.create_command_encoder())
