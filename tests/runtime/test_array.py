@@ -202,18 +202,6 @@ def test_what_is_no_integer_is_no_place(device, value):
         gw.ChunkedArray.empty(value, "u32", device)
 
 
-def test_empty_and_empty_like(device):
-    for n in (0, 1, 17, np.int64(5)):
-        x = gw.empty(n, "i32", device)
-        assert (x.size, x.dtype, x.to_numpy().shape) == (n, np.int32, (n,))
-    like = gw.empty_like(x)
-    assert (like.size, like.datatype, like.device) == (x.size, x.datatype, device)
-    assert like.buffer is not x.buffer
-    from_numpy = gw.empty_like(np.zeros(9, dtype=np.float32), device=device)
-    assert (from_numpy.size, from_numpy.dtype) == (9, np.float32)
-    assert gw.empty_like(x[1:3]).size == 2
-
-
 def test_copy_from(device):
     x = gw.empty(8, "u32", device).copy_from(np.arange(8, dtype=np.uint32))
     x[2:5].copy_from(np.array([9, 9, 9], dtype=np.uint32)[::-1])

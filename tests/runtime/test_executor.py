@@ -242,23 +242,6 @@ def test_outputs_do_not_pile_up(renewed_device):
         assert len(alive) == 0
 
 
-def test_long_lived_buffers_collect_no_callbacks(renewed_device):
-    """Bind groups that are evicted and made again must not leave something behind each time."""
-    copy = gw.Copy(renewed_device)
-    x = gw.asarray(X[:100], renewed_device)
-    outs = [gw.empty_like(x) for _ in range(20)]
-
-    def cycle():
-        for out in outs:
-            copy.execute(input=x, output=out)
-
-    cycle()
-    before = len(weakref.finalize._registry)
-    for _ in range(10):
-        cycle()
-    assert len(weakref.finalize._registry) - before <= 2 * len(outs)
-
-
 def test_fills_and_copies(device):
     steps = Steps(device)
     x = gw.asarray(X, device)
