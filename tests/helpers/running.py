@@ -7,7 +7,19 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 from collections.abc import Callable
+
+#: No step of a test takes so long, however busy the machine is.
+LONG_S = 60.0
+
+
+def wait_until(condition: Callable[[], object]) -> None:
+    """Wait for what another thread does."""
+    end = time.monotonic() + LONG_S
+    while not condition():
+        assert time.monotonic() < end, "it never comes true"
+        time.sleep(0.002)
 
 
 def in_threads(work: Callable[[int], object], count: int = 4, timeout_s: float = 120.0) -> None:

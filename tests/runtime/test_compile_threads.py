@@ -10,8 +10,7 @@ import pytest
 
 from gridwise_py.runtime import compile_threads as module
 from gridwise_py.runtime.compile_threads import CompileThreads, Task
-
-LONG_S = 60.0
+from helpers.running import LONG_S, wait_until
 
 
 @pytest.fixture
@@ -22,13 +21,6 @@ def threads(monkeypatch):
     own = CompileThreads(cpus=2)
     yield own
     own._end()
-
-
-def _wait_until(condition):
-    end = time.monotonic() + LONG_S
-    while not condition():
-        assert time.monotonic() < end, "it never comes true"
-        time.sleep(0.002)
 
 
 def test_no_more_threads_than_cpus(threads):
@@ -124,7 +116,7 @@ def test_an_error_comes_to_all_who_wait_and_keeps_nothing_alive(threads):
     assert seen == [("broken", "KeyError('inside')")] * 3
     gc.disable()  # without cycles, too
     try:
-        _wait_until(lambda: devices[0]() is None)
+        wait_until(lambda: devices[0]() is None)
     finally:
         gc.enable()
 

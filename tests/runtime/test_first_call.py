@@ -20,12 +20,11 @@ from gridwise_py.runtime.pipelines import PipelineCache
 from gridwise_py.tuning.rows import MOST_ITEMS
 from helpers import inside
 from helpers.renewed import KeptPipelines, new_executor
-from helpers.running import in_threads, python
+from helpers.running import LONG_S, in_threads, python, wait_until
 from helpers.strategies import shape_data
 
 pytestmark = pytest.mark.ahead
 
-LONG_S = 60.0
 X = np.random.default_rng(7).integers(0, 1000, 100_003, dtype=np.uint32)
 # Two shapes: up to 1,000 items, and above.
 ROWS = {"reduce": ((0, 1000, shape_data(64, 1, 8)), (1000, MOST_ITEMS, shape_data(128, 2, 16)))}
@@ -82,18 +81,11 @@ def reduce(renewed_device):
     return _reduce(renewed_device, renewed_device)
 
 
-def _wait_until(condition):
-    end = time.monotonic() + LONG_S
-    while not condition():
-        assert time.monotonic() < end, "it never comes true"
-        time.sleep(0.002)
-
-
 def test_a_call_does_not_wait_for_the_pipelines_of_other_lengths(reduce, compilations, at_once):
     compilations.held = {128}
     x = gw.asarray(X, reduce.device)
     assert reduce.execute(input=x[:5]).output.to_numpy()[0] == X[:5].sum()
-    _wait_until(lambda: compilations.begun == [64, 128])
+    wait_until(lambda: compilations.begun == [64, 128])
     for n in (1, 77, 1000):  # nor do those after it
         assert reduce.execute(input=x[:n]).output.to_numpy()[0] == X[:n].sum()
     assert compilations.ended == [64]
@@ -107,7 +99,7 @@ def test_a_call_waits_for_the_pipeline_that_compiles_already(reduce, compilation
     compilations.held = {128}
     x = gw.asarray(X, reduce.device)
     reduce.execute(input=x[:5])
-    _wait_until(lambda: compilations.begun == [64, 128])
+    wait_until(lambda: compilations.begun == [64, 128])
     results = []
     caller = threading.Thread(target=lambda: results.append(int(reduce.execute(input=x).output.to_numpy()[0])))
     caller.start()
@@ -172,7 +164,7 @@ def test_what_was_compiled_for_a_plan_that_is_gone_is_gone(reduce):
     inside.finish_compiling()
     assert inside.counts(device)["pipelines"] == 2
     inside.forget_plans(device)
-    _wait_until(lambda: inside.counts(device)["pipelines"] == 0)
+    wait_until(lambda: inside.counts(device)["pipelines"] == 0)
     assert inside.counts(device)["modules"] == 0
 
 
@@ -193,13 +185,13 @@ def test_a_device_that_goes_while_it_compiles(device, compilations, at_once):
     compilations.held = {128}
     own = gw.request_device(device.adapter)
     _reduce(own, device).execute(input=gw.asarray(X[:5], own))
-    _wait_until(lambda: compilations.begun == [64, 128])
+    wait_until(lambda: compilations.begun == [64, 128])
     gone = weakref.ref(own)
     del own
     gc.collect()
     compilations.gate.set()
-    _wait_until(lambda: compilations.ended == [64, 128])
-    _wait_until(lambda: gc.collect() >= 0 and gone() is None)
+    wait_until(lambda: compilations.ended == [64, 128])
+    wait_until(lambda: gc.collect() >= 0 and gone() is None)
 
 
 @on_own_devices
@@ -216,7 +208,7 @@ def test_a_device_that_is_destroyed_while_it_compiles(device, compilations, wgpu
 
     caller = threading.Thread(target=call)
     caller.start()
-    _wait_until(lambda: compilations.begun == [64])
+    wait_until(lambda: compilations.begun == [64])
     own.destroy()
     compilations.gate.set()
     caller.join(LONG_S)
