@@ -82,6 +82,19 @@ def test_what_is_ahead_and_needed_is_made_at_once_and_once(threads, monkeypatch)
     assert runs == [1, 2]
 
 
+def test_what_nobody_keeps_is_not_made(threads):
+    runs, gate = [], threading.Event()
+    needed = Task(lambda: gate.wait(LONG_S))  # nothing is made ahead before it
+    dropped, kept = Task(lambda: runs.append("dropped") or True), Task(lambda: runs.append("kept") or True)
+    threads.need([needed])
+    threads.make_ahead([dropped, kept])
+    del dropped
+    gate.set()
+    assert kept.result()
+    assert runs == ["kept"]
+    wait_until(lambda: not threads._tasks_ahead)
+
+
 def test_an_error_comes_to_all_who_wait_and_keeps_nothing_alive(threads):
     class Device:
         pass
