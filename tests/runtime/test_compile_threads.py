@@ -165,6 +165,10 @@ def test_the_end_waits_for_what_is_under_way_and_begins_nothing(threads):
     one.need([behind])  # as a handler at exit may
     behind.wait()
     assert runs == ["under way", "behind"]
+    assert not any(thread.is_alive() for thread in one._threads)
+    later = Task(threading.get_ident)
+    one.need([later])
+    assert later.result() == threading.get_ident(), "the caller makes it"
 
 
 def test_threads_that_ask_first_at_once_get_the_same(monkeypatch):

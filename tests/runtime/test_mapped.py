@@ -186,6 +186,13 @@ def test_the_end_of_an_array_waits(shared, held, wgpu_errors):
     wgpu_errors.clear()
 
 
+def test_a_small_upload_by_another_thread_waits(shared, held):
+    """The queue writes it, which must not come to a mapped buffer."""
+    x, few = gw.asarray(_random(), shared), _random(10, seed=1)
+    held.check_that_it_waits(lambda: x[:10].copy_from(few), x.to_numpy)
+    np.testing.assert_array_equal(x[:20].to_numpy(), np.concatenate([few, _random()[10:20]]))
+
+
 def test_two_threads_read_one_array(shared, held):
     x = gw.asarray(_random(), shared)
     for found in held.check_that_it_waits(x.to_numpy, x[: N // 2].to_numpy):
