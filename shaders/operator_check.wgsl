@@ -7,6 +7,7 @@
 //$ if acc.fields
 //$ set raw, raw_written = ["a", "b"], ["output"]
 //$ include "lib/accumulators.wgsl"
+//$ include "lib/accumulator_quads.wgsl"
 //$ endif
 
 fn run(block: u32, local: u32) {

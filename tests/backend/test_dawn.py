@@ -9,9 +9,8 @@ import pytest
 import wgpu
 
 import gridwise_py as gw
-from gridwise_py.backend import queues
-from gridwise_py.backend.queues import queue_is_idle, wait_idle, wait_method
-from gridwise_py.runtime.device import device_key, engine_description
+from helpers import inside
+from helpers.inside import engine_name, findings_key, is_idle, switches
 from helpers.paths import with_helpers
 
 N = 5000
@@ -32,7 +31,7 @@ def dawn(require):
 @pytest.fixture
 def wgpu_device(device):
     """A device of wgpu, whatever GRIDWISE_ENGINE says."""
-    return device if engine_description(device).name == "wgpu" else gw.request_device(engine="wgpu")
+    return device if engine_name(device) == "wgpu" else gw.request_device(engine="wgpu")
 
 
 @pytest.mark.gpu
@@ -57,7 +56,7 @@ def test_unknown_engines_are_refused(monkeypatch):
 
 def test_an_adapter_is_of_its_own_engine(dawn):
     assert isinstance(dawn, wgpu.GPUDevice)
-    assert engine_description(gw.request_device(dawn.adapter)).name == "dawn"
+    assert engine_name(gw.request_device(dawn.adapter)) == "dawn"
     with pytest.raises(gw.AdapterError, match="of the engine 'dawn', and engine='wgpu' was asked for"):
         gw.request_device(dawn.adapter, engine="wgpu")
 
@@ -115,19 +114,21 @@ def test_batches_and_captures_without_the_fast_path(dawn):
     np.testing.assert_array_equal(y.to_numpy(), np.arange(1, N + 1))
 
 
-@pytest.mark.parametrize("polling_ns", [0, queues._POLLING_NS])
-def test_waits(dawn, monkeypatch, polling_ns):
+@pytest.mark.parametrize("polls", [False, True])
+def test_waits(dawn, monkeypatch, polls):
     """Without polling a helper's thread blocks in Dawn."""
-    monkeypatch.setattr(queues, "_POLLING_NS", polling_ns)
-    assert wait_method(dawn) == "on_submitted_work_done"
+    if not polls:
+        inside.never_poll(monkeypatch)
     x, scan = gw.asarray(np.tile(X, 100), dawn), gw.Scan(dawn)
     # Of 5 µs each: other processes may stop this one between the submit and the look.
     trials = 1 if gw.capabilities(dawn).is_cpu else 10_000
+    timed = scan.execute(input=x, enable_cpu_timing=True).get_timing_result()
+    assert timed.wait_method == "on_submitted_work_done"
     for _ in range(3):
         scan.execute(input=x, trials=trials)
-        assert queue_is_idle(dawn) is False
-        wait_idle(dawn)
-        assert queue_is_idle(dawn)
+        assert is_idle(dawn) is False
+        gw.synchronize(dawn)
+        assert is_idle(dawn)
 
 
 def test_errors_are_those_of_wgpu(dawn):
@@ -144,26 +145,25 @@ def test_errors_are_those_of_wgpu(dawn):
     made = gw.request_device(dawn.adapter)
     y = gw.asarray(X, made)
     made.destroy()
-    for use in (y.to_numpy, lambda: gw.asarray(X, made), lambda: wait_idle(made)):
+    for use in (y.to_numpy, lambda: gw.asarray(X, made), lambda: gw.synchronize(made)):
         with pytest.raises(gw.DeviceLostError):
             use()
 
 
 def test_toggles_are_asked_for_and_shown(dawn, wgpu_device, monkeypatch):
     made = gw.request_device(dawn.adapter, toggles={"disable_robustness": True})
-    switches = engine_description(made).switches
-    assert switches["disable_robustness"]
-    assert switches["timestamp_quantization"] is False
-    assert "disable_robustness" not in engine_description(dawn).switches
-    assert device_key(made) != device_key(dawn)
+    assert switches(made)["disable_robustness"]
+    assert switches(made)["timestamp_quantization"] is False
+    assert "disable_robustness" not in switches(dawn)
+    assert findings_key(made) != findings_key(dawn)
     text = "@group(0) @binding(0) var<storage, read_write> x: array<u32>; "
     text += "@compute @workgroup_size(1) fn main() { x[0]++; }"
     for device, level in ((dawn, "all"), (made, "none")):  # of the whole device, whatever a text asks for
         kernel = gw.Kernel(device, text, {"x": "read_write"}, workgroups=1, shader_checks="bounds")
         assert kernel.execute(x=gw.zeros(4, "u32", device)).plan.shader_checks == (level,)
-        assert "shader_checks" not in device_key(device)
+        assert "shader_checks" not in findings_key(device)
     monkeypatch.setenv("GRIDWISE_TOGGLES", "timestamp_quantization=on")
-    assert engine_description(gw.request_device(dawn.adapter)).switches["timestamp_quantization"]
+    assert switches(gw.request_device(dawn.adapter))["timestamp_quantization"]
     with pytest.raises(gw.AdapterError, match="no toggle 'disable_robustnes' of a device; known is disable_robustness"):
         gw.request_device(dawn.adapter, toggles={"disable_robustnes": True})
     with pytest.raises(gw.AdapterError, match="wgpu has no toggles"):
@@ -171,8 +171,8 @@ def test_toggles_are_asked_for_and_shown(dawn, wgpu_device, monkeypatch):
 
 
 def test_findings_and_files_name_the_engine(wgpu_device, dawn):
-    assert device_key(wgpu_device)["wgpu"] == wgpu.__version__
-    ours = device_key(dawn)
+    assert findings_key(wgpu_device)["wgpu"] == wgpu.__version__
+    ours = findings_key(dawn)
     assert "wgpu" not in ours
     assert ours["dawn"].startswith(importlib.import_module("wgpudawn").__version__)
     context = importlib.import_module("gridwise_py.bench.results.context").run_context(dawn)
@@ -184,11 +184,10 @@ def test_findings_and_files_name_the_engine(wgpu_device, dawn):
 PRODUCTS = """
 import wgpudawn
 import gridwise_py as gw
-from gridwise_py.backend import dawn
-from gridwise_py.planning.shaders import prologue
 from helpers.cases import MATRICES
+from helpers.inside import prepare_dawn, prologue
 
-dawn.prepare()
+prepare_dawn()
 adapter = wgpudawn.gpu.request_adapter_sync()
 assert adapter.info["backend_type"] == "Null"
 device = adapter.request_device_sync(

@@ -1,12 +1,14 @@
 """Forked children get a clear error, whatever they call; and two processes use one adapter at once."""
 
-import os
 import subprocess
 import sys
 import textwrap
 
 import numpy as np
 import pytest
+
+from helpers.paths import with_helpers
+from helpers.running import python
 
 pytestmark = pytest.mark.needs("fork")
 
@@ -43,15 +45,6 @@ event.record()
 """
 
 
-def _python(code: str, **variables: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-c", _PRELUDE + textwrap.dedent(code)],
-        capture_output=True, text=True, timeout=1200, check=False, env={**os.environ, **variables},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 CALLS = [
     "scan.execute()",
     "scan.execute(input=x)",
@@ -76,6 +69,7 @@ CALLS = [
     "gw.default_device()",
     "gw.list_adapters()",
     "gw.measure(scan, input=x)",
+    "gw.pinned_empty(3, 'u32', 'up', device).mapped().__enter__()",
     "list(gw.stream(scan, [X]))",
 ]
 
@@ -112,14 +106,10 @@ in_child(lambda: run.get_timing_result().cpu_total_time_ns == times.cpu_total_ti
     # Another thread holds every lock of the library while the process forks.
     "locks": (
         """
-from gridwise_py.runtime import context, device as device_module
-from gridwise_py.runtime.context import context_of
+from helpers.inside import locks_of
 held, done = threading.Event(), threading.Event()
 def hold():
-    mine = context_of(device)
-    locks = [scan._plans_lock, mine.lock, mine.executor._lock, device_module._default_lock, context._creation_lock]
-    if mine.has_timestamps:
-        locks.append(mine.timing_helper._lock)
+    locks = locks_of(device, scan)
     for lock in locks:
         lock.acquire()
     held.set()
@@ -170,7 +160,7 @@ if pid == 0:
 print("exit code", os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 assert scan.execute().output.to_numpy()[-1] == X.sum()
 """
-    lines = _python(code).splitlines()
+    lines = python(_PRELUDE + code, **with_helpers()).stdout.splitlines()
     if sys.platform == "linux":
         assert [lines.pop(), lines.pop()] == ["exit code 3", "of C"]
     assert set(lines[1::2]) == {"status 0"}, lines
@@ -192,50 +182,10 @@ in_child(lambda: gw.sum(X))
 print(gw.sum(X))
 in_child(lambda: gw.sum(X))
 """
-    lines = _python(code).splitlines()
+    lines = python(_PRELUDE + code).stdout.splitlines()
     total = str(np.arange(1000).sum())
     assert lines[:3] == [f"returned {total}", "status 0", total]
     assert lines[3].startswith("ForkError")
-
-
-_WORKER = """
-import sys
-device = gw.request_device()
-scan, reduce = gw.Scan(device), gw.Reduce(device)
-x = gw.asarray(np.arange(100_000, dtype=np.uint32), device)
-wanted = np.cumsum(np.arange(100_000, dtype=np.uint32), dtype=np.uint32)
-print("ready", flush=True)
-sys.stdin.readline()
-for _ in range(50):
-    run = scan.execute(input=x, enable_cpu_timing=True)
-    assert (run.output.to_numpy() == wanted).all()
-    assert reduce.execute(input=x).output.to_numpy()[0] == wanted[-1]
-    assert run.get_timing_result().cpu_total_time_ns > 0
-print("done")
-"""
-
-
-@pytest.mark.slow
-def test_two_processes_use_one_adapter_at_once(device):
-    workers = [
-        subprocess.Popen(
-            [sys.executable, "-c", _PRELUDE + _WORKER],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )
-        for _ in range(2)
-    ]  # fmt: skip
-    try:
-        for worker in workers:
-            assert worker.stdout.readline() == "ready\n", worker.communicate()[1]
-        for worker in workers:
-            worker.stdin.write("go\n")
-            worker.stdin.flush()
-        for worker in workers:
-            out, err = worker.communicate(timeout=1200)
-            assert (worker.returncode, out) == (0, "done\n"), err
-    finally:
-        for worker in workers:
-            worker.kill()
 
 
 @pytest.mark.slow

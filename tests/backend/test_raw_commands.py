@@ -1,6 +1,5 @@
 """Commands through the C functions do what those through wgpu-py's wrappers do, and fail as they do."""
 
-import threading
 import weakref
 
 import numpy as np
@@ -10,8 +9,8 @@ from wgpu.backends.wgpu_native._api import error_handler
 import gridwise_py as gw
 from gridwise_py.backend import raw_commands
 from gridwise_py.backend.device_state import state_of
-from gridwise_py.runtime import executor
-from gridwise_py.runtime.context import context_of
+from helpers import inside
+from helpers.running import in_threads
 
 X = np.arange(5000, dtype=np.uint32)
 
@@ -25,22 +24,34 @@ def test_the_c_functions_are_there_with_the_wgpu_that_is_installed(device):
     assert _bound(device).bound_plan.raw is not None, "else every call takes twice as long, and nobody notices"
 
 
-@pytest.mark.parametrize("trials", [1, 3])
-def test_results_are_the_same_with_and_without(renewed_device, monkeypatch, trials):
-    by_c = _bound(renewed_device).execute(trials=trials).output.to_numpy()
-    monkeypatch.setattr(executor, "raw_commands", lambda *_: None)
-    context_of(renewed_device).executor.clear()
-    call = _bound(renewed_device)
-    assert call.bound_plan.raw is None
-    np.testing.assert_array_equal(by_c, np.cumsum(X, dtype=np.uint32))
-    np.testing.assert_array_equal(call.execute(trials=trials).output.to_numpy(), by_c)
+def _results(device):
+    """What calls give by themselves, in a batch, and in a sequence, where each step is submitted by itself or not."""
+    call, found = _bound(device), []
+    total = gw.Reduce(device).bind(input=call.outputs["output"])
+    for trials in (1, 3):
+        found.append(call.execute(trials=trials).output.to_numpy())
+    with gw.batch(device):
+        call.execute()
+        total.execute()
+    found.append(total.outputs["output"].to_numpy())
+    with gw.capture(device) as sequence:
+        totals = gw.Reduce(device).execute(input=call.execute().output).output
+    sequence.execute()
+    return [*found, totals.to_numpy()]
 
 
-def test_another_version_of_wgpu_py_takes_the_public_calls(renewed_device, monkeypatch):
-    monkeypatch.setattr(state_of(renewed_device).engine, "native_functions", lambda: None)
-    call = _bound(renewed_device)
-    assert call.bound_plan.raw is None
-    np.testing.assert_array_equal(call.execute().output.to_numpy(), np.cumsum(X, dtype=np.uint32))
+@pytest.mark.parametrize("blocking", ["0", "1"])
+def test_another_version_of_wgpu_py_takes_the_public_calls_for_the_same_results(renewed_device, monkeypatch, blocking):
+    with_c = _results(renewed_device)
+    sums = np.cumsum(X, dtype=np.uint32)
+    total = sums.sum(keepdims=True, dtype=np.uint32)
+    inside.use_public_calls(monkeypatch, renewed_device)
+    monkeypatch.setenv("GRIDWISE_LAUNCH_BLOCKING", blocking)
+    inside.forget_plans(renewed_device)
+    assert _bound(renewed_device).bound_plan.raw is None
+    for by_c, by_python, wanted in zip(with_c, _results(renewed_device), (sums, sums, total, total), strict=True):
+        np.testing.assert_array_equal(by_c, wanted)
+        np.testing.assert_array_equal(by_python, wanted)
 
 
 def test_dispatches_on_a_callers_encoder_keep_their_order(device):
@@ -55,61 +66,29 @@ def test_dispatches_on_a_callers_encoder_keep_their_order(device):
 
 
 def test_whoever_watches_submissions_sees_them(renewed_device, monkeypatch):
-    call, seen = _bound(renewed_device), []
-    submit = renewed_device.queue.submit
-    monkeypatch.setattr(renewed_device.queue, "submit", lambda c: (seen.append(1), submit(c))[1], raising=False)
+    call, seen = _bound(renewed_device), inside.note_calls(monkeypatch, renewed_device.queue, "submit")
     call.execute()
-    assert seen == [1]
-
-
-def test_an_error_is_an_exception_at_the_call_and_nothing_is_submitted(renewed_device):
-    call = _bound(renewed_device)
-    raw, submitted = call.bound_plan.raw, []
-    # More workgroups than the device has, as no plan has them: wgpu refuses them when the commands are finished.
-    most = renewed_device.limits["max-compute-workgroups-per-dimension"]
-    raw._steps = [(pipeline, group, most + 1, 1, 1) for pipeline, group, *_ in raw._steps]
-    raw_submit, raw._native.submit = raw._native.submit, lambda *_: submitted.append(1)
-    try:
-        with pytest.raises(gw.DeviceError, match=r"(dispatch group size|workgroup count)"):
-            call.execute()
-    finally:
-        raw._native.submit = raw_submit
-    assert not submitted
-
-
-def test_a_destroyed_device_raises(device, fresh_device, wgpu_errors):
-    call = gw.Copy(fresh_device, capabilities=gw.capabilities(device)).bind(input=gw.asarray(X, fresh_device))
-    fresh_device.destroy()
-    with pytest.raises(gw.DeviceLostError):
+    assert len(seen) == 1
+    with gw.batch(renewed_device):
         call.execute()
-    wgpu_errors.clear()
+        call.execute()
+    assert len(seen) == 2
+    np.testing.assert_array_equal(call.outputs["output"].to_numpy(), np.cumsum(X, dtype=np.uint32))
+
+
+def test_an_error_is_an_exception_at_the_call_and_nothing_is_submitted(renewed_device, monkeypatch):
+    call = _bound(renewed_device)
+    inside.spoil_dispatches(call)
+    submitted = inside.note_native_calls(monkeypatch, renewed_device, "submit")
+    with pytest.raises(gw.DeviceError, match=r"(dispatch group size|workgroup count)"):
+        call.execute()
+    assert not submitted
 
 
 def test_threads_share_a_bound_call(device):
     call = _bound(device)
-    failures = []
-
-    def run():
-        try:
-            for _ in range(50):
-                call.execute(trials=2)
-        except Exception as error:  # shown by the assertion
-            failures.append(error)
-
-    threads = [threading.Thread(target=run) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failures
+    in_threads(lambda _: [call.execute(trials=2) for _ in range(50)])
     np.testing.assert_array_equal(call.outputs["output"].to_numpy(), np.cumsum(X, dtype=np.uint32))
-
-
-def test_an_encoder_of_another_kind_is_left_to_the_public_calls(device):
-    class Encoder:
-        pass
-
-    assert not _bound(device).bound_plan.raw.record(Encoder(), 1)
 
 
 def test_fills_and_copies_keep_their_place_between_dispatches(device, monkeypatch):
@@ -126,29 +105,27 @@ def test_fills_and_copies_keep_their_place_between_dispatches(device, monkeypatc
         dispatch,
     ]
     wanted_x, wanted_y = items.copy(), items[::-1].copy()
-    for trials in (1, 3):
+
+    def run_on_host(trials):
         wanted_y[4:7] = wanted_x[2:5]
-        wanted_x *= 2**trials
+        wanted_x[:] *= 2**trials
         wanted_x[1:6] = 0
         wanted_y[:2] = wanted_x[6:8]
-        wanted_x *= 2**trials
+        wanted_x[:] *= 2**trials
+
+    for trials in (1, 3):
+        run_on_host(trials)
         raw = raw_commands.raw_commands(device, steps)
         assert raw is not None
         raw.run(trials)
         np.testing.assert_array_equal(x.to_numpy(), wanted_x)
         np.testing.assert_array_equal(y.to_numpy(), wanted_y)
     both = raw_commands.reordered([(raw, 2), (raw, 1)], range(2 * len(steps)))
-    native, fills = state_of(device).engine.native_functions(), []
-    clear = native.clear
-    monkeypatch.setattr(native, "clear", lambda *a: (fills.append(1), clear(*a))[1])
+    fills = inside.note_native_calls(monkeypatch, device, "clear")
     both.run(1)
     assert len(fills) == 2
     for trials in (2, 1):
-        wanted_y[4:7] = wanted_x[2:5]
-        wanted_x *= 2**trials
-        wanted_x[1:6] = 0
-        wanted_y[:2] = wanted_x[6:8]
-        wanted_x *= 2**trials
+        run_on_host(trials)
     np.testing.assert_array_equal(x.to_numpy(), wanted_x)
     np.testing.assert_array_equal(y.to_numpy(), wanted_y)
 
@@ -157,9 +134,7 @@ def test_a_plan_of_a_copy_takes_the_c_functions(device, monkeypatch):
     x = gw.asarray(X, device)
     total = gw.asarray(X[7:8], device)
     call = gw.Reduce(device).bind(input=x[:0], output=total)
-    native, copies = state_of(device).engine.native_functions(), []
-    copy = native.copy
-    monkeypatch.setattr(native, "copy", lambda *a: (copies.append(1), copy(*a))[1])
+    copies = inside.note_native_calls(monkeypatch, device, "copy")
     assert call.execute().output.item() == 0
     encoder = device.create_command_encoder()
     call.record(encoder)

@@ -17,7 +17,7 @@ from gridwise_py.backend import queues as _queues
 from gridwise_py.backend import wgpu_native as _wgpu_native
 from gridwise_py.backend.device_state import state_of
 from gridwise_py.backend.queues import wait_idle, wait_method
-from gridwise_py.runtime.context import context_of
+from helpers.transfers import copy_through_staging
 
 X = np.arange(10_000, dtype=np.uint32)
 LIMIT_S = 0.02
@@ -141,7 +141,7 @@ def test_long_work_and_a_tiny_timeout(impatient):
 
 @pytest.mark.needs("wgpu")
 def test_a_map_that_never_comes_is_dropped(impatient, monkeypatch):
-    monkeypatch.setattr(context_of(impatient).memory, "is_mappable", False)
+    copy_through_staging(monkeypatch, impatient)
     x = gw.asarray(X, impatient)
     x.to_numpy()
     timeout.set_timeout_s(impatient, LIMIT_S)
@@ -218,18 +218,3 @@ def test_on_metal_no_poll_blocks(device, monkeypatch):
     monkeypatch.setattr(_queues, "_POLLING_NS", 0)
     copied = gw.Copy(made, capabilities=gw.capabilities(device)).execute(input=gw.asarray(X, made)).output
     np.testing.assert_array_equal(copied.to_numpy(), X)
-
-
-def test_only_the_last_submissions_are_kept():
-    class Device:
-        adapter = type("Adapter", (), {"info": {"device": "fake"}})
-
-    fake = Device()
-    assert "none of this library" in str(timeout.timed_out(fake, 1))
-    for i in range(100):
-        state_of(fake).submissions.append(f"number {i}")
-    message = str(timeout.timed_out(fake, 1.5))
-    assert "after 1.5 s (fake)" in message
-    assert "number 92, " in message
-    assert "number 99. Nothing is lost" in message
-    assert "number 91" not in message

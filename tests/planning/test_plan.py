@@ -24,8 +24,7 @@ from gridwise_py.planning.plan import (
     workgroup_grid,
 )
 from gridwise_py.planning.shaders import sha256
-from gridwise_py.tuning.matmul_shapes import SubgroupShape
-from helpers.cases import BARE, CPU, FULL, MATRICES, MERGES, STREAMS, Case, cases, few_cases, layouts
+from helpers.cases import BARE, CPU, FULL, MATRICES, Case, cases, few_cases, layouts
 from helpers.strategies import plan_from
 
 SIZES = (1, 3, 4096, 100_003)
@@ -59,18 +58,6 @@ def planned(request) -> list[Planned]:
                 found.append(Planned(case, how, n, layout, case.plan(layout)))
     assert len({how for _, how, *_ in found}) == 5
     return found
-
-
-def test_json_gives_an_equal_plan(planned):
-    for one in planned:
-        text = one.plan.to_json()
-        again = Plan.from_json(text)
-        assert again == one.plan.with_checks("all"), str(one)
-        assert hash(again) == hash(one.plan)
-        assert again.to_json() == text
-        assert json.loads(one.plan.to_json(indent=1)) == json.loads(text)
-        for key, shader in again.shaders.items():
-            assert sha256(shader.text) == key
 
 
 def test_the_same_layout_gives_an_equal_plan(planned):
@@ -156,6 +143,7 @@ def test_plans_are_consistent(planned):
                 assert all(0 <= word < 2**32 for word in spec.words)
         is_product = one.case.name == "matmul"
         assert plan.work.items == (sum(one.case.lengths(one.n)[name] for name in "ab") if is_product else one.n)
+        assert plan.features == {feature for shader in plan.shaders.values() for feature in shader.features}
         assert plan.scratch_bytes == sum(b.size_bytes for b in plan.buffers if b.role != "argument")
 
 
@@ -186,29 +174,6 @@ def test_no_items_need_no_kernel():
         assert len(plan.kernels) == (1 if is_part else 0)
 
 
-def test_features_are_those_of_the_texts(planned):
-    for case, _, n, _, plan in planned:
-        if n < 100_000 or case.capabilities.is_cpu:  # which choose other kernels
-            continue
-        default = ("sort" in case.name and case.name not in MERGES) or case.name in STREAMS
-        sorts = case.options.get("k", 0) > 1024 or case.options.get("bins", 0) > 2**16
-        default |= sorts or case.options.get("strategy") == "sort"
-        keys_only = not {"value_dtype", "less"} & set(case.options)
-        default |= (
-            case.name == "merge" and keys_only and case.options["dtype"] in ("u8", "i8", "u16", "i16", "u32", "i32")
-        )
-        native = case.options.get("subgroups", "native" if default else None) == "native"
-        wide = case.options.get("state") == "u64"
-        expected = {"subgroup"} if native else set()
-        expected |= {"shader-int64", "shader-int64-atomic-all-ops"} if wide else set()
-        doubles = case.options.get("result_dtype") == "f64" and (
-            case.options["op"] is gw.Add or case.options["dtype"] != "f64"
-        )
-        expected |= {"shader-f64", "shader-int64"} if doubles else set()
-        expected |= set(SubgroupShape.FEATURES) if case.capabilities is MATRICES else set()
-        assert plan.features == expected, case
-
-
 def test_without_features_plans_need_none():
     for name in ("copy", "vector_add", "reduce", "scan"):
         case = Case(name, {}, BARE)
@@ -219,21 +184,6 @@ def test_only_our_own_texts_have_no_checks(planned):
     for case, *_, plan in planned:
         own = "op" not in case.options or case.options["op"].builtin
         assert all((shader.shader_checks == "none") == own for shader in plan.shaders.values()), case
-
-
-def test_the_strategy_is_chosen_by_the_adapter_and_reported():
-    def strategy(capabilities, layout=None, **options):
-        lengths = layout or {"input": 10**6, "output": 10**6}
-        return gw.Scan.plan_for(capabilities=capabilities, lengths=lengths, **options).parameters["strategy"]
-
-    assert strategy(FULL) == "lookback"
-    assert strategy(CPU) == "reduce_then_scan"
-    assert strategy(CPU, strategy="lookback") == "lookback"
-    assert strategy(FULL, strategy="reduce_then_scan") == "reduce_then_scan"
-    in_place = gw.Layout({k: gw.Operand(1000, "both", size_bytes=4000) for k in ("input", "output")})
-    assert strategy(FULL, in_place) == "reduce_then_scan"
-    with pytest.raises(gw.OverlapError, match="lookback"):
-        strategy(FULL, in_place, strategy="lookback")
 
 
 def test_choices_are_validated():
@@ -250,11 +200,7 @@ def test_choices_are_validated():
     refused("epoch_bits=31", epoch_bits=31)
     refused("epoch_bits=0", epoch_bits=0)
     refused("spin_limit must be an integer of at least 1, not 0", spin_limit=0)
-    refused("subgroups=True.*subgroup", BARE, subgroups=True)
     refused("emulated-N", subgroups="emulated-3")
-    refused("emulated-N", subgroups="fast")
-    refused("power of two", workgroup_size=100)
-    refused("256", workgroup_size=512)
     refused("vecs=0", vecs=0)
     refused("subgroups of 32", workgroup_size=16)
     refused("shader-f64.*float32", BARE, dtype="f64")
@@ -262,19 +208,12 @@ def test_choices_are_validated():
     refused("planning only, capabilities=", None)
 
 
-def test_over_the_dispatch_limit_is_an_error_with_the_limits_name():
-    tiny = replace(FULL, limits={"max-compute-workgroups-per-dimension": 2})
-    lengths = dict.fromkeys(("a", "b", "output"), 64 * 4 * 9)
-    with pytest.raises(gw.LimitError, match=r"9 workgroups.*max-compute-workgroups-per-dimension is 2"):
-        gw.VectorAdd.plan_for(
-            capabilities=tiny, lengths=lengths, tuning=gw.ElementwiseTuning(workgroup_size=64, vecs=1)
-        )
-
-
 def test_a_window_that_holds_no_tile_is_an_error_with_the_limits_name():
-    tiny = replace(FULL, limits={"max-storage-buffer-binding-size": 4096})
-    with pytest.raises(gw.LimitError, match="max-storage-buffer-binding-size is 4096"):
-        gw.Scan.plan_for(capabilities=tiny, lengths={"input": 2000, "output": 2000})
+    tiny = replace(FULL, limits={"max-storage-buffer-binding-size": 1024})
+    for name in ("copy", "vector_add", "reduce", "scan"):
+        case = Case(name, {}, tiny)
+        with pytest.raises(gw.LimitError, match=r"2000 items.*binding-size is 1024 bytes.*workgroup_size="):
+            case.plan(gw.Layout.separate(**case.lengths(2000)))
 
 
 @pytest.mark.parametrize("limit", [1, 2, 7, 100, 65_535])
@@ -352,7 +291,12 @@ def _any_plan(draw) -> Plan:
 @settings(max_examples=60)
 @given(_any_plan())
 def test_any_plan_survives_json(plan):
-    assert Plan.from_json(plan.to_json()) == plan.with_checks("all")
+    text = plan.to_json()
+    again = Plan.from_json(text)
+    assert again == plan.with_checks("all")
+    assert hash(again) == hash(plan)
+    assert again.to_json() == text
+    assert json.loads(plan.to_json(indent=1)) == json.loads(text)
 
 
 def test_a_plan_checks_itself():

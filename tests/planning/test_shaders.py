@@ -8,17 +8,16 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.backend.device_state import state_of
 from gridwise_py.planning import shaders
 from gridwise_py.planning.shaders import (
     compose,
     dump,
-    numbered,
     prologue,
     refuse_fatal_text,
     shader_directory,
 )
 from helpers import composed as stored
+from helpers import inside
 from helpers.cases import APART, cases, texts
 
 FILES = sorted(shader_directory().rglob("*.wgsl"))
@@ -33,11 +32,6 @@ def folder(tmp_path, monkeypatch):
     shaders._environment.cache_clear()
     yield tmp_path
     shaders._environment.cache_clear()
-
-
-def test_there_are_shader_files():
-    assert {path.stem for path in TOP} >= {"copy", "vector_add", "reduce", "scan", "scan_lookback"}
-    assert any(path.parent.name == "lib" for path in FILES)
 
 
 def test_files_say_what_they_are_and_nothing_that_a_target_wants():
@@ -219,27 +213,21 @@ def test_no_file_composes_without_its_values():
             compose(path.name)
 
 
-def test_a_missing_attribute_is_an_error_too(folder):
-    (folder / "a.wgsl").write_text("const x = {{ op.expresion }};\n")
-    with pytest.raises(gw.ShaderError, match=r"a\.wgsl.*expresion"):
-        compose("a.wgsl", op={"expression": "a + b"})
-
-
-def test_a_missing_file_is_named():
-    with pytest.raises(gw.ShaderError, match=r"nothing\.wgsl"):
-        compose("nothing.wgsl")
-
-
-def test_a_missing_include_names_both_files(folder):
-    (folder / "a.wgsl").write_text('//$ include "lib/none.wgsl"\n')
-    with pytest.raises(gw.ShaderError, match=r"a\.wgsl.*lib/none\.wgsl"):
-        compose("a.wgsl")
-
-
-def test_a_malformed_file_names_file_and_line(folder):
-    (folder / "a.wgsl").write_text("// a\n//$ if x\nconst y = 1;\n")
-    with pytest.raises(gw.ShaderError, match=r"a\.wgsl, line \d"):
-        compose("a.wgsl", x=1)
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("const x = {{ op.expresion }};\n", r"a\.wgsl.*expresion"),
+        ('//$ include "lib/none.wgsl"\n', r"a\.wgsl.*lib/none\.wgsl"),
+        ("// a\n//$ if x\nconst y = 1;\n", r"a\.wgsl, line \d"),
+        (None, r"a\.wgsl"),
+    ],
+    ids=["attribute", "include", "malformed", "no file"],
+)
+def test_what_is_missing_in_a_template_is_named_with_its_file(folder, text, words):
+    if text is not None:
+        (folder / "a.wgsl").write_text(text)
+    with pytest.raises(gw.ShaderError, match=words):
+        compose("a.wgsl", op={"expression": "a + b"}, x=1)
 
 
 def test_wgsl_that_looks_like_a_template_is_left_alone(folder):
@@ -264,41 +252,17 @@ def test_the_prologue_of_tint_enables_subgroups_where_they_are_used():
     assert prologue("tint", "// no subgroups here\nfn main() {}") == ""
 
 
-def test_an_unknown_target_is_refused():
-    with pytest.raises(ValueError, match="naga, tint"):
-        prologue("metal", "")
-
-
-def test_numbered_lines_up():
-    text = "\n".join(f"line {i}" for i in range(1, 12))
-    lines = numbered(text).splitlines()
-    assert lines[0] == " 1 | line 1"
-    assert lines[10] == "11 | line 11"
-
-
-def test_dump_is_off_by_default(tmp_path, monkeypatch):
-    monkeypatch.delenv("GRIDWISE_DUMP_SHADERS", raising=False)
+def test_dump_writes_a_file_per_text_where_it_is_asked_to(tmp_path, monkeypatch):
+    folder = tmp_path / "deep" / "folder"
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("GRIDWISE_DUMP_SHADERS", raising=False)
     dump("label", "text")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_dump_writes_a_file_per_text(tmp_path, monkeypatch):
-    folder = tmp_path / "deep" / "folder"
     monkeypatch.setenv("GRIDWISE_DUMP_SHADERS", str(folder))
-    dump("scan / ../blocks: ü", "one")
-    dump("scan / ../blocks: ü", "two")
-    dump("scan / ../blocks: ü", "two")
-    names = sorted(path.name for path in folder.iterdir())
-    assert len(names) == 2
-    assert all(re.fullmatch(r"[A-Za-z0-9_.-]+-[0-9a-f]{12}\.wgsl", name) for name in names)
-    assert {path.read_text() for path in folder.iterdir()} == {"one", "two"}
-
-
-def test_dump_shortens_a_label_that_is_no_file_name(tmp_path, monkeypatch):
-    monkeypatch.setenv("GRIDWISE_DUMP_SHADERS", str(tmp_path))
-    dump("n" * 300, "one")
-    assert [path.read_text() for path in tmp_path.iterdir()] == ["one"]
+    for label, text in (("scan / ../blocks: ü", "one"), *2 * [("scan / ../blocks: ü", "two")], ("n" * 300, "three")):
+        dump(label, text)
+    assert all(re.fullmatch(r"[A-Za-z0-9_.-]+-[0-9a-f]{12}\.wgsl", path.name) for path in folder.iterdir())
+    assert sorted(path.read_text() for path in folder.iterdir()) == ["one", "three", "two"]
 
 
 def test_dump_warns_where_it_cannot_write(tmp_path, monkeypatch, fresh_device):
@@ -317,7 +281,7 @@ def test_execute_dumps_what_it_compiles(tmp_path, monkeypatch, fresh_device):
     scan = gw.Scan(fresh_device, strategy="reduce_then_scan")
     run = scan.execute(input=gw.asarray(np.ones(100_000, dtype=np.uint32), fresh_device))
     dumped = {path.read_text(encoding="utf-8") for path in tmp_path.iterdir()}
-    language = state_of(fresh_device).engine.LANGUAGE
+    language = {"wgpu": "naga", "dawn": "tint"}[inside.engine_name(fresh_device)]
     texts = [run.plan.shaders[kernel.shader].text for kernel in run.plan.kernels]
     assert dumped == {prologue(language, text).replace("\n", " ") + text for text in texts}
 

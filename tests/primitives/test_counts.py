@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.planning import builder, shaders
 from gridwise_py.runtime.context import DeviceContext
+from helpers import inside
 from helpers.strategies import assert_same, make_primitive, quick_first
 
 TILE = 4 * 64  # of the shapes below
@@ -135,18 +135,15 @@ def spoilt(monkeypatch):
     """Return a function that changes the texts that are composed from now on."""
 
     def spoil(*changes):
-        def compose(name, **context):
-            text = shaders.compose(name, **context)
-            for old, new in changes:
-                if "params.tiles" in text:  # not in other kernels with tickets
-                    text = text.replace(old, new)
+        def change(name, text):
+            for old, new in changes if "params.tiles" in text else ():
+                text = text.replace(old, new)
             return text
 
-        builder._shader.cache_clear()
-        monkeypatch.setattr(builder, "compose", compose)
+        inside.change_texts(monkeypatch, change)
 
     yield spoil
-    builder._shader.cache_clear()
+    inside.forget_texts()
 
 
 # Later tiles first: each looks back before the earlier ones have published.

@@ -8,8 +8,8 @@ import pytest
 
 import gridwise_py as gw
 from gridwise_py.bench.checks.check import mismatch
-from gridwise_py.planning import builder, shaders
 from gridwise_py.planning.faults import faulty
+from helpers import inside
 from helpers.strategies import make_primitive, quick_first
 
 # Tiles of 256 items, so that few items are many tiles.
@@ -174,18 +174,16 @@ def spoilt(monkeypatch):
     """Return a function that changes the texts that are composed from now on."""
 
     def spoil(*changes):
-        def compose(name, **context):
-            text = shaders.compose(name, **context)
+        def change(name, text):
             for old, new in changes if name == "stream_lookback.wgsl" else ():
                 assert old in text
                 text = text.replace(old, new)
             return text
 
-        builder._shader.cache_clear()
-        monkeypatch.setattr(builder, "compose", compose)
+        inside.change_texts(monkeypatch, change)
 
     yield spoil
-    builder._shader.cache_clear()
+    inside.forget_texts()
 
 
 def _wrong_calls(primitive, n=9 * TILE + 3):

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 import gridwise_py as gw
-from gridwise_py.runtime.context import context_of
+from helpers import inside
 from helpers.sorting import DATATYPES as SORTED
 from helpers.sorting import keys_of, order_of
 from helpers.strategies import MODES, assert_same, mode_for, reduce_reference, scan_reference
@@ -69,6 +69,7 @@ class AnyOrder(RuleBasedStateMachine):
     device: Any = None
     #: A second device of the same adapter, which has its own batches.
     other: Any = None
+    elsewhere_scan: Any = None
 
     def __init__(self) -> None:
         super().__init__()
@@ -399,10 +400,7 @@ class AnyOrder(RuleBasedStateMachine):
     @rule(what=st.sampled_from(["call", "call", "batch", "read"]))
     def on_another_device(self, what: str) -> None:
         if what == "call":
-            scan = context_of(self.other).cached(
-                "scan of the machine", lambda: gw.Scan(self.other, strategy="reduce_then_scan")
-            )
-            scan.execute(input=self.elsewhere_array, output=self.elsewhere_array)
+            self.elsewhere_scan.execute(input=self.elsewhere_array, output=self.elsewhere_array)
             self.elsewhere = np.cumsum(self.elsewhere, dtype=np.uint32)
         elif what == "read":
             assert_same(self.elsewhere_array.to_numpy(), self.elsewhere)
@@ -493,7 +491,7 @@ class AnyOrder(RuleBasedStateMachine):
             primitive.release()
         if not caches:
             self.primitives.clear()
-            context_of(self.device).executor.clear()
+            inside.forget_plans(self.device)
 
     @rule(empties=st.booleans())
     def look_at_memory(self, empties: bool) -> None:
@@ -522,7 +520,9 @@ class AnyOrder(RuleBasedStateMachine):
 @pytest.mark.filterwarnings("ignore::gridwise_py.GridwiseWarning")  # once per device, where it has no timestamps
 @pytest.mark.parametrize(("runs", "steps"), [(4, 8), pytest.param(RUNS, 40, marks=pytest.mark.slow)])
 def test_whatever_is_done_in_whatever_order_equals_numpy(device, runs, steps):
-    machine = type("AnyOrderOnDevice", (AnyOrder,), {"device": device, "other": gw.request_device(device.adapter)})
+    other = gw.request_device(device.adapter)
+    of_other = {"other": other, "elsewhere_scan": gw.Scan(other, strategy="reduce_then_scan")}
+    machine = type("AnyOrderOnDevice", (AnyOrder,), {"device": device, **of_other})
     settings = hypothesis.settings(
         max_examples=runs, stateful_step_count=steps, derandomize=runs <= 20, deadline=None, database=None,
         suppress_health_check=list(hypothesis.HealthCheck), phases=PHASES,

@@ -1,20 +1,15 @@
 """Arrays: uploads, views, readback, and the refusal of hidden copies."""
 
-import asyncio
 import copy
-import itertools
 import math
-import operator
 import pickle
 
 import numpy as np
 import pytest
 import wgpu
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 import gridwise_py as gw
-from gridwise_py.runtime.context import DeviceContext
+from helpers import inside
 
 DTYPES = [np.uint32, np.int32, np.float32]
 USAGE = wgpu.BufferUsage
@@ -29,26 +24,6 @@ def _same_bits(a, b):
     np.testing.assert_array_equal(a.view(np.uint32), b.view(np.uint32))
 
 
-def test_round_trip(device):
-    for dtype, n in itertools.product(DTYPES, (0, 1, 2, 3, 4, 5, 63, 64, 65, 4097, 100_003)):
-        data = _random(n, dtype)
-        x = gw.asarray(data, device)
-        assert (len(x), x.size, x.shape, x.ndim, x.nbytes) == (n, n, (n,), 1, 4 * n)
-        assert x.dtype == dtype
-        assert x.device is device
-        assert x.buffer.size % 16 == 0
-        _same_bits(x.to_numpy(), data)
-
-
-def test_to_numpy_gives_what_read_buffer_gives(device):
-    x = gw.asarray(_random(70_001, np.uint32), device)
-    raw = np.frombuffer(device.queue.read_buffer(x.buffer, 0, x.nbytes), dtype=np.uint32)
-    _same_bits(x.to_numpy(), raw)
-    view = x[13:69_999]
-    raw = np.frombuffer(device.queue.read_buffer(x.buffer, view.offset_bytes, view.nbytes), dtype=np.uint32)
-    _same_bits(view.to_numpy(), raw)
-
-
 def test_what_to_numpy_gave_is_the_callers(device):
     data = _random(1000, np.uint32)
     x = gw.asarray(data, device)
@@ -59,40 +34,16 @@ def test_what_to_numpy_gave_is_the_callers(device):
     assert not np.shares_memory(first, second)
     first[:] = 0
     _same_bits(second, data)
-    _same_bits(x.to_numpy(), data)
+    data_now = data.copy()
+    data[:] = 7  # the upload was a copy, too
+    _same_bits(x.to_numpy(), data_now)
 
 
-@pytest.mark.slow
-def test_readback_beyond_the_staging_buffer(device):
-    """More than 16 MiB comes in parts, as less does in test_transfers.py; the view begins at no round place."""
-    n = (66 << 20) // 4 + 3
-    data = np.arange(n, dtype=np.uint32)
-    x = gw.asarray(data, device)
-    try:
-        _same_bits(x[5 : n - 1].to_numpy(), data[5 : n - 1])
-        exactly = (32 << 20) // 4
-        _same_bits(x[:exactly].to_numpy(), data[:exactly])
-        _same_bits(x[1 : exactly + 2].to_numpy(), data[1 : exactly + 2])
-        _same_bits(x[:7].to_numpy(), data[:7])
-    finally:
-        x.destroy()
-
-
-def test_data_of_any_memory_layout(device):
-    data = _random(3000, np.float32)
-    for variant in (data[::-1], data[::3], data[1:].astype(">f4").astype("<f4"), np.asfortranarray(data)):
-        _same_bits(gw.asarray(variant, device).to_numpy(), np.ascontiguousarray(variant))
-    read_only = data.copy()
-    read_only.flags.writeable = False
-    _same_bits(gw.asarray(read_only, device).to_numpy(), data)
-
-
-@pytest.mark.parametrize("data", [["a", "b"], ["2024-01-01"], [b"x"]], ids=["text", "date", "bytes"])
-def test_what_is_no_number_gets_no_remedy_that_would_spoil_it(device, data):
-    items = np.array(data, dtype="M8[D]" if data[0] == "2024-01-01" else None)
-    with pytest.raises(gw.DatatypeError, match=r"u32.*i32.*f32") as caught:
-        gw.asarray(items, device)
-    assert "x.astype(" not in str(caught.value)
+def test_what_is_no_number_gets_no_remedy_that_would_spoil_it(device):
+    for items in (np.array(["a", "b"]), np.array(["2024-01-01"], "M8[D]"), np.array([b"x"])):
+        with pytest.raises(gw.DatatypeError, match=r"u32.*i32.*f32") as caught:
+            gw.asarray(items, device)
+        assert "x.astype(" not in str(caught.value)
 
 
 def test_a_mask_is_never_lost(device):
@@ -114,13 +65,6 @@ def test_a_mask_is_never_lost(device):
     np.testing.assert_array_equal(gw.asarray(np.ma.array([1, 2], dtype=np.uint32), device).to_numpy(), [1, 2])
 
 
-def test_the_upload_is_a_copy(device):
-    data = np.arange(10, dtype=np.uint32)
-    x = gw.asarray(data, device)
-    data[:] = 7
-    np.testing.assert_array_equal(x.to_numpy(), np.arange(10))
-
-
 @pytest.mark.parametrize(
     ("dtype", "remedy"),
     [(np.longdouble, r"u32.*i32.*f32.*astype"), (complex, r"astype\(np\.complex64\)"), ("M8[s]", "numbers: u32.*c64")],
@@ -136,23 +80,15 @@ def test_a_numpy_array_is_never_converted(device):
     gw.asarray(np.zeros(3, dtype=np.int32), device, dtype="i32")
 
 
-def test_a_tensor_of_another_library_is_as_good_as_numpys(device):
+def test_a_tensor_of_another_library_is_never_converted(device):
     class Tensor:
-        def __init__(self, items):
-            self.items = items
-
         def __array__(self, dtype=None, copy=None):
-            return self.items
+            return np.zeros(3)
 
-    data = np.arange(5)
-    for items in (data, data.astype(np.float32)):
-        x = gw.asarray(Tensor(items), device)
-        assert x.dtype == items.dtype
-        np.testing.assert_array_equal(x.to_numpy(), items)
     with pytest.raises(
         gw.DatatypeError, match=r"float64, but dtype=f32.*numpy\.asarray\(data\)\.astype\(numpy\.float32\)"
     ):
-        gw.asarray(Tensor(data.astype(np.float64)), device, dtype="f32")
+        gw.asarray(Tensor(), device, dtype="f32")
 
 
 @pytest.mark.parametrize(
@@ -199,10 +135,6 @@ def test_a_list_has_the_dtype_of_numpy_or_the_one_asked_for(device):
     assert x.dtype == np.float32
     np.testing.assert_array_equal(x.to_numpy(), [1, 2, 3])
     np.testing.assert_array_equal(gw.asarray(range(4), device, dtype=np.int32).to_numpy(), range(4))
-    with pytest.raises(gw.DatatypeError, match="u32"):
-        gw.asarray([-1], device, dtype="u32")
-    with pytest.raises(gw.DatatypeError, match="u32"):
-        gw.asarray(["x"], device, dtype="u32")
 
 
 def test_an_array_is_returned_as_it_is(device):
@@ -251,10 +183,6 @@ def test_numpys_integers_do_not_wrap(device, kind):
     chunks = gw.ChunkedArray.empty(kind(120), "u32", device, chunk_items=kind(100))
     assert [chunk.size for chunk in chunks.chunks] == [100, 20]
     assert view.item(kind(2)) == 7
-
-
-def test_a_view_past_the_end_is_refused_whatever_the_integers_are(device):
-    x = gw.empty(1000, "u32", device)
     with pytest.raises(gw.ArgumentError, match="items 65000 to 65600 do not lie in a buffer of 1024 items"):
         gw.Array(x.buffer, "u32", np.uint16(600), np.uint16(65_000))
 
@@ -274,55 +202,6 @@ def test_what_is_no_integer_is_no_place(device, value):
         gw.ChunkedArray.empty(value, "u32", device)
 
 
-def test_empty_and_empty_like(device):
-    for n in (0, 1, 17, np.int64(5)):
-        x = gw.empty(n, "i32", device)
-        assert (x.size, x.dtype, x.to_numpy().shape) == (n, np.int32, (n,))
-    like = gw.empty_like(x)
-    assert (like.size, like.datatype, like.device) == (x.size, x.datatype, device)
-    assert like.buffer is not x.buffer
-    from_numpy = gw.empty_like(np.zeros(9, dtype=np.float32), device=device)
-    assert (from_numpy.size, from_numpy.dtype) == (9, np.float32)
-    assert gw.empty_like(x[1:3]).size == 2
-
-
-def test_a_length_that_is_none(device):
-    for n in (-1, 1.0, "5", None, True):
-        with pytest.raises(gw.ArgumentError, match="integer of at least 0"):
-            gw.empty(n, "u32", device)
-
-
-def test_more_than_the_largest_buffer_is_an_error_with_the_limit(device):
-    limit = device.limits["max-buffer-size"]
-    with pytest.raises(gw.LimitError, match=f"max-buffer-size is {limit}"):
-        gw.empty(limit // 4 + 4, "u32", device)
-
-
-def test_slices_are_views(device):
-    data = np.arange(100, dtype=np.uint32)
-    x = gw.asarray(data, device)
-    view = x[10:20]
-    assert view.buffer is x.buffer
-    assert (view.offset, view.offset_bytes, view.size) == (10, 40, 10)
-    assert view[3:][2:4].offset == 15
-    view.copy_from(np.zeros(10, dtype=np.uint32))
-    data[10:20] = 0
-    np.testing.assert_array_equal(x.to_numpy(), data)
-    with pytest.raises(gw.ArgumentError, match="step 1"):
-        x[::2]
-
-
-_bounds = st.none() | st.integers(-150, 150)
-
-
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(_bounds, _bounds, _bounds, _bounds)
-def test_slices_are_those_of_numpy(device, a, b, c, d):
-    data = np.arange(100, dtype=np.uint32)
-    x = device.__dict__.setdefault("_array_of_test", gw.asarray(data, device))
-    np.testing.assert_array_equal(x[a:b][c:d].to_numpy(), data[a:b][c:d])
-
-
 def test_copy_from(device):
     x = gw.empty(8, "u32", device).copy_from(np.arange(8, dtype=np.uint32))
     x[2:5].copy_from(np.array([9, 9, 9], dtype=np.uint32)[::-1])
@@ -338,7 +217,7 @@ def test_copy_from_an_array_stays_on_the_gpu(device, monkeypatch):
     data = np.arange(100, dtype=np.float32)
     x, y = gw.asarray(data, device), gw.asarray(np.zeros(100, np.float32), device)
     with monkeypatch.context() as patch:
-        patch.setattr(DeviceContext, "read_buffer", None)
+        inside.refuse_downloads(patch)
         assert y.copy_from(x) is y
         y[50:60].copy_from(x[:10])
         y[:0].copy_from(x[:0])
@@ -455,11 +334,6 @@ def test_implicit_conversion_is_refused_with_the_remedy(device):
             convert(x)
 
 
-def test_an_array_is_no_index(device):
-    with pytest.raises(TypeError):
-        operator.index(gw.empty(1, "u32", device))
-
-
 def test_a_destroyed_array_is_refused(device):
     x = gw.asarray(np.arange(5, dtype=np.uint32), device)
     view = x[1:3]
@@ -488,19 +362,8 @@ def test_a_missing_usage_is_named(device):
         x.copy_from(np.zeros(16, dtype=np.uint32))
 
 
-def test_to_numpy_async(device):
-    data = _random(1000, np.uint32)
-    x = gw.asarray(data, device)
-
-    async def several():
-        return await asyncio.gather(*(x[i:].to_numpy_async() for i in range(8)))
-
-    for i, result in enumerate(asyncio.run(several())):
-        _same_bits(result, data[i:])
-
-
 def test_repr_says_what_is_where_and_reads_nothing(device, monkeypatch):
-    monkeypatch.setattr(DeviceContext, "read_buffer", None)
+    inside.refuse_downloads(monkeypatch)
     where = device.adapter.info["device"]
     x = gw.asarray(np.arange(5, dtype=np.float32), device)
     assert repr(x) == f"Array(f32, 5 items, on {where})"
@@ -510,18 +373,3 @@ def test_repr_says_what_is_where_and_reads_nothing(device, monkeypatch):
     assert repr(weights) == f"Array(u32, 4 items, label='weights', on {where})"
     weights.destroy()
     assert repr(weights) == f"Array(u32, 4 items, label='weights', on {where}, destroyed)"
-
-
-def test_the_buffers_memory_goes_with_the_last_view(device):
-    import gc
-    import weakref
-
-    x = gw.asarray(np.arange(5, dtype=np.uint32), device)
-    view, buffer = x[2:], weakref.ref(x.buffer)
-    del x
-    gc.collect()
-    assert buffer() is not None
-    np.testing.assert_array_equal(view.to_numpy(), [2, 3, 4])
-    del view
-    gc.collect()
-    assert buffer() is None

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.runtime import bound_call
-from gridwise_py.runtime import run as run_module
+from helpers import inside
 
 X = np.random.default_rng(6).integers(0, 1000, 1 << 20, dtype=np.uint32)
 PREFIX = np.cumsum(X, dtype=np.uint32)
@@ -70,37 +69,13 @@ def test_the_event_loop_goes_on(device, monkeypatch):
     scan.execute(input=x, output=out)
     gw.synchronize(device)
     with monkeypatch.context() as patch:
-        wait = bound_call.wait_idle
-        patch.setattr(bound_call, "wait_idle", lambda device: (loop.wait_until_it_went_on(), wait(device)))
+        inside.before_waits(patch, lambda _device: loop.wait_until_it_went_on())
         loop.run(scan.execute_async(input=x, output=out, trials=2))
-    assert loop.waits
-    np.testing.assert_array_equal(out.to_numpy(), PREFIX)
-
-
-def test_the_event_loop_goes_on_while_waiting_for_a_result(device, monkeypatch):
-    scan, loop = gw.Scan(device), Loop()
-    x, out = gw.asarray(X, device), gw.empty(X.size, "u32", device)
-    scan.execute(input=x, output=out, trials=2)
-    read = gw.Array.to_numpy
+    waits, read = loop.waits, gw.Array.to_numpy
+    assert waits
     monkeypatch.setattr(gw.Array, "to_numpy", lambda *given: (loop.wait_until_it_went_on(), read(*given))[1])
-    result = loop.run(out.to_numpy_async())
-    assert loop.waits == 1
-    np.testing.assert_array_equal(result, PREFIX)
-
-
-def test_many_at_once_on_primitives_of_their_own(device):
-    sizes = [1, 100, 5000, 100_000, 65_537, 3, 70_000, 12]
-
-    async def one(n):
-        run = await gw.Scan(device).execute_async(input=gw.asarray(X[:n], device))
-        return await run.output.to_numpy_async()
-
-    async def every():
-        return await asyncio.gather(*(one(n) for n in sizes))
-
-    for _ in range(3):
-        for n, result in zip(sizes, asyncio.run(every()), strict=True):
-            np.testing.assert_array_equal(result, PREFIX[:n])
+    np.testing.assert_array_equal(loop.run(out.to_numpy_async()), PREFIX)
+    assert loop.waits == waits + 1
 
 
 def test_many_at_once_on_one_primitive(device):
@@ -121,14 +96,6 @@ def test_many_at_once_on_one_primitive(device):
             np.testing.assert_array_equal(result, PREFIX[:n])
 
 
-def test_one_shot_functions_in_threads(device):
-    async def every():
-        return await asyncio.gather(*(asyncio.to_thread(gw.cumsum, X[: 1000 * i], device=device) for i in range(1, 30)))
-
-    for i, result in enumerate(asyncio.run(every()), 1):
-        np.testing.assert_array_equal(result, PREFIX[: 1000 * i])
-
-
 def test_errors_come_out_of_the_await(device):
     scan = gw.Scan(device)
     with pytest.raises(gw.ArgumentError, match="trials"):
@@ -144,22 +111,20 @@ def test_errors_come_out_of_the_await(device):
 def test_timed_calls_take_turns_and_tell_of_others(device, monkeypatch):
     """The queue is idle before each: no wall holds the work of another task, or it says so."""
     scan, x = gw.Scan(device), gw.asarray(X, device)
-    copy, inside, most = gw.asarray(X, device), [], []
-    real = run_module.bracket
+    copy, at_once, most = gw.asarray(X, device), [], []
 
-    def bracket(device, submit, *others):
-        inside.append(1)
-        most.append(len(inside))
-        try:
-            return real(device, lambda: (submit(), between()), *others)
-        finally:
-            inside.pop()
+    def around(submit):
+        at_once.append(1)
+        most.append(len(at_once))
+        submit()
+        between()
+        at_once.pop()
 
     async def every():
         runs = await asyncio.gather(*(scan.execute_async(input=x, enable_cpu_timing=True) for _ in range(6)))
         return [run.get_timing_result().warnings for run in runs]
 
-    monkeypatch.setattr(run_module, "bracket", bracket)
+    inside.during_timed_calls(monkeypatch, around)
     scan.execute(input=x)
     between = lambda: None  # noqa: E731
     told = asyncio.run(every())

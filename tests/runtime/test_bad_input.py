@@ -3,7 +3,6 @@
 import asyncio
 import itertools
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,9 +10,7 @@ import wgpu
 
 import gridwise_py as gw
 from gridwise_py import errors
-from gridwise_py.runtime.compile_threads import compile_threads
-from gridwise_py.runtime.context import context_of
-from gridwise_py.runtime.device import engine_description
+from helpers import inside
 from helpers.bare import device_with
 from helpers.strategies import make_primitive
 
@@ -75,22 +72,13 @@ def test_every_error_is_public_and_has_a_docstring():
 @pytest.fixture
 def calm(device, monkeypatch):
     """Call it to check that an error is raised before anything is submitted, and that nothing changes."""
-    compile_threads().finish()  # what earlier tests have compiled behind them is counted, too
-    submissions = []
-    submit = device.queue.submit
-    write = device.queue.write_buffer
-    monkeypatch.setattr(device.queue, "submit", lambda c: (submissions.append(1), submit(c))[1], raising=False)
-    monkeypatch.setattr(
-        device.queue, "write_buffer", lambda *a, **k: (submissions.append(1), write(*a, **k))[1], raising=False
-    )
+    inside.finish_compiling()  # what earlier tests have compiled behind them is counted, too
+    submissions = inside.note_calls(monkeypatch, device.queue, "submit", "write_buffer")
 
     def check(primitive, kind, match, *watched, **arguments):
-        call_before, timed_before = primitive._last_call, primitive._last_timed
         before = [array.to_numpy() for array in watched]
-        compile_threads().finish()  # what earlier tests left to do counts, too
-        counts = context_of(device).executor.counts
-        helper = gw.timing_helper(device) if "timestamp-query" in device.features else None
-        in_use = helper and helper.pairs_in_use
+        inside.finish_compiling()
+        counts, in_use = inside.counts(device), inside.pairs_in_use(device)
         submissions.clear()
         for call in (primitive.execute, primitive.bind):
             if call == primitive.bind and {"trials", "encoder"} & set(arguments):
@@ -99,11 +87,9 @@ def calm(device, monkeypatch):
                 call(**arguments)
             assert isinstance(caught.value, gw.GridwiseError)
         assert not submissions, "nothing was submitted"
-        after = context_of(device).executor.counts
+        after = inside.counts(device)
         assert all(after[kind] <= counts[kind] for kind in counts), "nothing was made"
-        assert primitive._last_call is call_before, "arguments of earlier calls stay bound"
-        assert primitive._last_timed is timed_before
-        assert helper is None or helper.pairs_in_use <= in_use, "fewer, if garbage of earlier tests went"
+        assert inside.pairs_in_use(device) <= in_use, "fewer, if garbage of earlier tests went"
         for array, contents in zip(watched, before, strict=True):
             np.testing.assert_array_equal(array.to_numpy(), contents)
         return str(caught.value)
@@ -123,87 +109,97 @@ def out(device):
 
 @pytest.fixture(params=["fresh", "used"])
 def scan(device, request):
-    """A scan that has no call behind it, or one."""
+    """A scan that has no call behind it, or one, which is repeated in the end as if nothing had been between."""
     scan = gw.Scan(device)
     if request.param == "used":
-        scan.execute(input=gw.asarray(X[:10], device), output=gw.asarray(OLD[:10], device))
-    return scan
+        kept = scan.execute(input=gw.asarray(X[:10], device), output=gw.asarray(OLD[:10], device)).output
+    yield scan
+    if request.param == "used":
+        assert scan.execute().output is kept
+    else:
+        with pytest.raises(gw.ArgumentError, match="it was given nothing"):
+            scan.execute()
 
 
-def test_wrong_dtype(device, calm, scan, x, out):
-    floats = gw.asarray(X.astype(np.float32), device)
-    message = calm(scan, gw.DatatypeError, "input is of f32.*made for u32", out, input=floats, output=out)
-    assert "input.astype('u32'), or make a Scan for f32" in message
-    calm(scan, gw.DatatypeError, "output is of f32.*give an Array of u32", floats, input=x, output=floats)
+class Bad:
+    """What a scan of x into out may wrongly be given."""
+
+    def __init__(self, device, other):
+        self.floats, self.foreign = gw.asarray(X.astype(np.float32), device), gw.asarray(X, other)
+        self.gone = gw.asarray(X, device)
+        self.gone.destroy()
+        self.mapped = device.create_buffer(size=4 * N, usage=USAGE.STORAGE, mapped_at_creation=True)
+        self.unusable = device.create_buffer(size=4 * N, usage=USAGE.COPY_SRC | USAGE.COPY_DST)
+        self.foreign_encoder = other.create_command_encoder()
+
+
+#: The error, its words, and what a call has beside input=x and output=out.
+BAD_CALLS = [
+    (gw.DatatypeError, r"input is of f32.*made for u32.*input\.astype\('u32'\), or make a Scan for f32",
+     lambda b, x, out: {"input": b.floats}),
+    (gw.DatatypeError, "output is of f32.*give an Array of u32", lambda b, x, out: {"output": b.floats}),
+    (gw.DatatypeError, r"numpy array.*asarray\(input, device\)", lambda b, x, out: {"input": X}),
+    *((gw.DatatypeError, r"must be an Array, a ChunkedArray or a wgpu.GPUBuffer.*gw\.asarray",
+       lambda b, x, out, value=value: {"input": value}) for value in ([1, 2], 5, "x", object())),
+    (gw.DatatypeError, "output is a numpy array", lambda b, x, out: {"output": OLD}),
+    (gw.LengthError, "output has room for 999 items.*at least 1000", lambda b, x, out: {"output": out[1:]}),
+    (gw.OverlapError, r"output \(items 1 to 501.*overlaps.*input \(items 0 to 500.*or exactly the same view",
+     lambda b, x, out: {"input": x[:500], "output": x[1:501]}),
+    (gw.OverlapError, "trials=2.*overlaps an input.*separate output, or trials=1",
+     lambda b, x, out: {"output": x, "trials": 2}),
+    (gw.BufferUsageError, r"input lies on another device.*to_numpy\(\), device\)",
+     lambda b, x, out: {"input": b.foreign}),
+    (gw.BufferUsageError, "output lies on another device", lambda b, x, out: {"output": b.foreign}),
+    (gw.BufferUsageError, "another device", lambda b, x, out: {"input": b.foreign.buffer}),
+    (gw.ArgumentError, "device", lambda b, x, out: {"encoder": b.foreign_encoder}),
+    (gw.BufferUsageError, "input: the buffer of .* was destroyed; make a new Array",
+     lambda b, x, out: {"input": b.gone}),
+    (gw.BufferUsageError, "output: the buffer of .* was destroyed", lambda b, x, out: {"output": b.gone}),
+    (gw.BufferUsageError, r"mapped; call buffer\.unmap\(\)", lambda b, x, out: {"input": b.mapped}),
+    (gw.BufferUsageError, r"input: .* lacks the usage STORAGE.*usage=wgpu\.BufferUsage\.STORAGE",
+     lambda b, x, out: {"input": b.unusable}),
+    (gw.BufferUsageError, "output: .* lacks the usage STORAGE", lambda b, x, out: {"output": b.unusable}),
+    *((gw.ArgumentError, "trials must be an integer of at least 1", lambda b, x, out, wrong=wrong: wrong)
+      for trials in (0, -1, 1.0, "3", None, True)
+      for wrong in ({"trials": trials}, {"trials": trials, "enable_gpu_timing": True, "enable_cpu_timing": True})),
+    (gw.ArgumentError, "enable_cpu_timing.*leave out encoder=",
+     lambda b, x, out: {"encoder": x.device.create_command_encoder(), "enable_cpu_timing": True}),
+    (gw.ArgumentError, "no argument 'x'; it takes input, output, n", lambda b, x, out: {"x": x}),
+    (gw.ArgumentError, "no argument 'inptu'; did you mean 'input'[?]", lambda b, x, out: {"inptu": x}),
+]  # fmt: skip
+
+
+def test_a_bad_call_is_refused_before_anything_is_done(device, calm, scan, fresh_device, x, out):
+    bad = Bad(device, fresh_device)
+    for kind, words, given in BAD_CALLS:
+        calm(scan, kind, words, x, out, **{"input": x, "output": out} | given(bad, x, out))
+    np.testing.assert_array_equal(bad.foreign.to_numpy(), X)
     assert isinstance(gw.DatatypeError(""), TypeError)
 
 
-def test_what_is_no_array(device, calm, scan, x, out):
-    calm(scan, gw.DatatypeError, r"numpy array.*asarray\(input, device\)", out, input=X, output=out)
-    for value in ([1, 2], 5, "x", object()):
-        calm(
-            scan,
-            gw.DatatypeError,
-            r"must be an Array, a ChunkedArray or a wgpu.GPUBuffer.*gw\.asarray",
-            out,
-            input=value,
-            output=out,
-        )
-    calm(scan, gw.DatatypeError, "output is a numpy array", input=x, output=OLD)
+def test_bad_calls_of_other_primitives(device, calm, x, out):
+    add, reduce = gw.VectorAdd(device), gw.Reduce(device)
+    for primitive, kind, words, given in (
+        (gw.Scan(device), gw.ArgumentError, "Scan needs input=; it was given nothing", {"output": None}),
+        (gw.Scan(device, strategy="lookback"), gw.OverlapError, "overlaps(?!.*exactly the same)",
+         {"input": x, "output": x}),
+        (add, gw.ArgumentError, "needs b=; it was given a", {"a": x, "output": None}),
+        (add, gw.LengthError, "a has 1000 items, b has 999 items.*slice", {"a": x, "b": x[1:], "output": out}),
+        (add, gw.OverlapError, "overlaps b", {"a": x[:400], "b": x[400:800], "output": x[500:900]}),
+        (reduce, gw.LengthError, "room for 0 items.*has 1", {"input": x, "output": out[:0]}),
+        (gw.Reduce(device, op="min"), gw.EmptyReductionError, "0 items.*at least one", {"input": x[:0], "output": out}),
+    ):  # fmt: skip
+        calm(primitive, kind, words, x, out, **given)
 
 
-def test_lengths_that_differ(device, calm, x, out):
-    add = gw.VectorAdd(device)
-    message = calm(add, gw.LengthError, "a has 1000 items, b has 999 items", out, a=x, b=x[1:], output=out)
-    assert "slice" in message
-
-
-def test_an_output_that_is_too_small(device, calm, scan, x, out):
-    message = calm(scan, gw.LengthError, "output has room for 999 items.*1000", out, input=x, output=out[1:])
-    assert "at least 1000" in message
-    calm(gw.Reduce(device), gw.LengthError, "room for 0 items.*has 1", input=x, output=out[:0])
-
-
-def test_a_larger_output_is_fine_and_the_rest_is_kept(device, out):
-    part = gw.asarray(X[:10], device)
-    run = gw.Scan(device).execute(input=part, output=out[3:])
-    assert run.output.size == 10
-    contents = out.to_numpy()
-    np.testing.assert_array_equal(contents[3:13], np.cumsum(X[:10], dtype=np.uint32))
-    assert (contents[:3] == 7).all()
-    assert (contents[13:] == 7).all()
-
-
-def test_overlap(device, calm, scan, x):
-    message = calm(
-        scan, gw.OverlapError, r"output \(items 1 to 501.*overlaps.*input \(items 0 to 500", x,
-        input=x[:500], output=x[1:501],
-    )  # fmt: skip
-    assert "or exactly the same view" in message
-    lookback = gw.Scan(device, strategy="lookback")
-    message = calm(lookback, gw.OverlapError, "overlaps", x, input=x, output=x)
-    assert "exactly the same" not in message
-    calm(gw.VectorAdd(device), gw.OverlapError, "overlaps b", x, a=x[:400], b=x[400:800], output=x[500:900])
-
-
-def test_views_that_do_not_overlap_are_fine(device, x):
+def test_views_beside_what_is_written_stay_as_they_are(device, x, out):
+    run = gw.Scan(device).execute(input=x[:10], output=out[3:])
+    assert run.output.size == 10, "a larger output is fine"
+    np.testing.assert_array_equal(out.to_numpy(), np.concatenate([OLD[:3], np.cumsum(X[:10]), OLD[13:]]))
     for first, second in ((0, 400), (400, 0)):  # next to each other, in either order
         x.copy_from(X)
         run = gw.Scan(device).execute(input=x[first : first + 400], output=x[second : second + 400])
         np.testing.assert_array_equal(run.output.to_numpy(), np.cumsum(X[first : first + 400], dtype=np.uint32))
-
-
-def test_another_device(device, calm, scan, fresh_device, x, out):
-    foreign = gw.asarray(X, fresh_device)
-    message = calm(scan, gw.BufferUsageError, "input lies on another device", out, input=foreign, output=out)
-    assert "to_numpy(), device)" in message
-    calm(scan, gw.BufferUsageError, "output lies on another device", foreign, input=x, output=foreign)
-    calm(scan, gw.BufferUsageError, "another device", out, input=foreign.buffer, output=out)
-
-
-def test_an_encoder_of_another_device(device, calm, scan, fresh_device, x, out):
-    encoder = fresh_device.create_command_encoder()
-    calm(scan, gw.ArgumentError, "device", out, input=x, output=out, encoder=encoder)
 
 
 def test_an_encoder_that_is_finished_or_none(device, calm, scan, x, out):
@@ -223,18 +219,6 @@ def test_an_encoder_that_is_finished_or_none(device, calm, scan, x, out):
                 record()
     assert not event.query()
     compute.end()
-
-
-def test_recording_while_a_pass_is_open(device, x, out):
-    """As everywhere in WebGPU, the encoder is spoilt, and its finish() says why; the primitive goes on."""
-    scan, encoder = gw.Scan(device), device.create_command_encoder()
-    compute = encoder.begin_compute_pass()
-    scan.record(encoder, input=x, output=out)
-    compute.end()
-    with pytest.raises(wgpu.GPUValidationError, match=r"(the pass must be ended|is locked while)"):
-        encoder.finish()
-    scan.execute(input=x, output=out)
-    np.testing.assert_array_equal(out.to_numpy(), np.cumsum(X, dtype=np.uint32))
 
 
 def test_a_timing_session_of_another_device(device, fresh_device, require, x, out):
@@ -283,63 +267,11 @@ def test_commands_that_are_submitted_twice(device, x, out):
     np.testing.assert_array_equal(out.to_numpy(), np.cumsum(X, dtype=np.uint32))
 
 
-def test_a_destroyed_buffer(device, calm, scan, x, out):
-    gone = gw.asarray(X, device)
-    gone.destroy()
-    calm(
-        scan,
-        gw.BufferUsageError,
-        "input: the buffer of .* was destroyed; make a new Array",
-        out,
-        input=gone,
-        output=out,
-    )
-    calm(scan, gw.BufferUsageError, "output: the buffer of .* was destroyed", input=x, output=gone)
-
-
-def test_a_mapped_buffer(device, calm, scan, out):
-    mapped = device.create_buffer(size=4 * N, usage=USAGE.STORAGE, mapped_at_creation=True)
-    calm(scan, gw.BufferUsageError, r"mapped; call buffer\.unmap\(\)", out, input=mapped, output=out)
-
-
-def test_a_missing_usage_flag(device, calm, scan, x, out):
-    raw = device.create_buffer(size=4 * N, usage=USAGE.COPY_SRC | USAGE.COPY_DST)
-    message = calm(scan, gw.BufferUsageError, "input: .* lacks the usage STORAGE", out, input=raw, output=out)
-    assert "usage=wgpu.BufferUsage.STORAGE" in message
-    calm(scan, gw.BufferUsageError, "output: .* lacks the usage STORAGE", input=x, output=raw)
-
-
-@pytest.mark.parametrize("name", ["copy", "vector_add", "reduce", "scan"])
-def test_a_window_that_holds_no_tile(device, calm, x, out, name):
-    """With an invented limit: real ones hold any tile."""
-    tiny = replace(
-        gw.capabilities(device),
-        limits={**gw.capabilities(device).limits, "max-storage-buffer-binding-size": 1024},
-    )
-    primitive = gw.primitives.REGISTRY[name](device, capabilities=tiny)
-    arrays = {a.name: out if a.is_output else x for a in primitive.signature.arguments.values()}
-    message = calm(primitive, gw.LimitError, "max-storage-buffer-binding-size is 1024 bytes", out, **arrays)
-    assert "1000 items" in message
-    assert "workgroup_size=" in message
-
-
 def test_a_buffer_over_the_limit(device):
     limit = device.limits["max-buffer-size"]
-    for make in (gw.empty, lambda n, *_: gw.empty(n, device=device)):
+    for n in (limit // 4 + 4, limit):
         with pytest.raises(gw.LimitError, match=f"max-buffer-size is {limit} bytes"):
-            make(limit, "u32", device)
-
-
-def test_trials(device, calm, scan, x, out):
-    for trials in (0, -1, 1.0, "3", None, True):
-        wrong = {"input": x, "output": out, "trials": trials}
-        calm(scan, gw.ArgumentError, "trials must be an integer of at least 1", out, **wrong)
-        calm(scan, gw.ArgumentError, "trials", out, **wrong, enable_gpu_timing=True, enable_cpu_timing=True)
-
-
-def test_trials_of_numpy_are_fine(device, x, out):
-    gw.Scan(device).execute(input=x, output=out, trials=np.int64(2))
-    np.testing.assert_array_equal(out.to_numpy(), np.cumsum(X, dtype=np.uint32))
+            gw.empty(n, "u32", device)
 
 
 def _makes(name):
@@ -381,35 +313,6 @@ def test_an_option_is_any_integer_and_nothing_else(option):
         assert gw.Plan.from_json(plan.to_json()) == plan.with_checks("all")
 
 
-def test_trials_in_place(device, calm, scan, x):
-    calm(
-        scan,
-        gw.OverlapError,
-        "trials=2.*overlaps an input.*separate output, or trials=1",
-        x,
-        input=x,
-        output=x,
-        trials=2,
-    )
-
-
-def test_cpu_timing_with_a_callers_encoder(device, calm, scan, x, out):
-    encoder = device.create_command_encoder()
-    message = calm(
-        scan, gw.ArgumentError, "enable_cpu_timing", out,
-        input=x, output=out, encoder=encoder, enable_cpu_timing=True,
-    )  # fmt: skip
-    assert "leave out encoder=" in message
-    encoder.finish()
-
-
-def test_unknown_and_missing_arguments(device, calm, x, out):
-    scan = gw.Scan(device)
-    calm(scan, gw.ArgumentError, "no argument 'x'; it takes input, output, n", out, x=x, output=out)
-    calm(scan, gw.ArgumentError, "Scan needs input=; it was given nothing", out, output=None)
-    calm(gw.VectorAdd(device), gw.ArgumentError, "needs b=; it was given a", out, a=x, output=None)
-
-
 def test_arguments_by_position_are_answered_with_their_names(device, x):
     kernel = gw.Kernel(device, COPY_ITEMS, {"a": "read", "b": "read_write"}, workgroups=1)
     for primitive, names in (
@@ -425,14 +328,9 @@ def test_arguments_by_position_are_answered_with_their_names(device, x):
             asyncio.run(primitive.execute_async(x))
 
 
-def test_a_slip_in_a_name_is_answered_with_the_name(device, calm, scan, x, out):
-    calm(scan, gw.ArgumentError, "no argument 'inptu'; did you mean 'input'[?]", out, inptu=x, output=out)
-    with pytest.raises(gw.ArgumentError, match="did you mean 'descending'"):
-        gw.ArgSort(device, descendin=True)
-
-
-def test_a_tuning_that_is_given_as_an_option_is_answered_with_the_tuning():
+def test_a_slip_in_an_option_is_answered_with_what_was_meant():
     for make, answer in (
+        (lambda: gw.ArgSort(None, descendin=True, capabilities=CAPABILITIES), "did you mean 'descending'"),
         (lambda: gw.Scan(None, "u32", vecs=2, capabilities=CAPABILITIES),
          "Scan has no argument 'vecs': give tuning=gw.ScanTuning(vecs=2)"),
         (lambda: gw.Reduce(None, state="u64", capabilities=CAPABILITIES), "gw.ReduceTuning(state='u64')"),
@@ -447,15 +345,6 @@ def test_a_tuning_that_is_given_as_an_option_is_answered_with_the_tuning():
             make()
 
 
-def test_numpys_integers_are_integers(device, x):
-    scan = gw.Scan(
-        device, tuning=gw.ScanTuning(workgroup_size=np.int64(64), vecs=np.uint8(1), spin_limit=np.int32(300))
-    )
-    np.testing.assert_array_equal(scan.execute(input=x).output.to_numpy(), np.cumsum(X, dtype=np.uint32))
-    sort = gw.Sort(device, begin_bit=np.int8(0), end_bit=np.uint8(32))
-    np.testing.assert_array_equal(sort.execute(input=x).output.to_numpy(), np.sort(X))
-
-
 def test_a_device_that_is_none(device):
     """0 is the first GPU elsewhere, and counts as False."""
     items = np.arange(6, dtype=np.float32)
@@ -468,17 +357,11 @@ def test_a_device_that_is_none(device):
         lambda x, d: gw.top_k(x, 2, device=d), lambda x, d: gw.unique(x, device=d),
         lambda x, d: gw.cumsum(x, device=d), lambda x, d: gw.searchsorted(x, x, device=d),
         lambda x, d: gw.segmented_reduce(x, [0, 3], device=d), lambda x, d: gw.asarray(x, d),
-        lambda x, d: gw.zeros(3, device=d),
+        lambda x, d: gw.zeros(3, device=d), lambda x, d: gw.Scan(d), lambda x, d: gw.capabilities(d),
     ):  # fmt: skip
         for x, wrong in itertools.product((items, gw.asarray(items, device)), (0, "cuda:0", gw.Scan)):
             with pytest.raises(gw.ArgumentError, match=r"device must be a wgpu\.GPUDevice .*request_device"):
                 call(x, wrong)
-
-
-def test_no_device(device):
-    for device_or_not, words in ((None, r"device is None; give gw\.default_device\(\)"), ("f32", "not str")):
-        with pytest.raises(gw.ArgumentError, match=words):
-            gw.Scan(device_or_not, "f32")
 
 
 def test_measure_and_benchmark_name_each_other(device):
@@ -505,14 +388,6 @@ def test_the_warning_about_missing_timestamps_is_of_the_callers_line(device):
         with pytest.warns(gw.GridwiseWarning, match="timestamp-query") as caught:
             run(made, gw.asarray(X, bare))
         assert [warning.filename for warning in caught] == [__file__]
-
-
-def test_an_unknown_adapter_lists_what_there_is(device):
-    with pytest.raises(gw.AdapterError) as caught:
-        gw.request_device("no such adapter")
-    for adapter in gw.list_adapters():
-        assert str(adapter) in str(caught.value)
-    assert isinstance(caught.value, LookupError)
 
 
 @pytest.mark.parametrize(
@@ -544,7 +419,7 @@ def test_a_broken_expression(device, expression, of_four, deterministic, wgpu_er
     message = str(caught.value)
     assert "┌─ the operator's expression, in line" in message
     assert f"\nThe expression of the operator:\n{expression}\n" in message
-    if engine_description(device).name == "wgpu":  # Tint begins with the one for single items
+    if inside.engine_name(device) == "wgpu":  # Tint begins with the one for single items
         assert ("vectors of four items" in message) == of_four
     assert "alias Acc" not in message
     wgpu_errors.clear()
@@ -554,11 +429,6 @@ def test_an_operator_without_an_identity_for_the_datatype(device):
     op = gw.BinOp("x", {"i32": 0}, np.add, wgsl="fn combine(a: T, b: T) -> T { return a + b; }")
     with pytest.raises(gw.ArgumentError, match="no identity for u32"):
         gw.Scan(device, op=op)
-
-
-@pytest.mark.parametrize("op", [gw.Min, gw.Max], ids=repr)
-def test_an_empty_minimum(device, calm, x, out, op):
-    calm(gw.Reduce(device, op=op), gw.EmptyReductionError, "0 items.*at least one", out, input=x[:0], output=out)
 
 
 def test_one_shot_functions(device, x):
@@ -580,31 +450,9 @@ def test_one_shot_functions(device, x):
 
 
 def test_a_primitive_for_planning_cannot_run(x):
-    scan = gw.Scan(None, capabilities=gw.Capabilities())
+    with pytest.raises(gw.ArgumentError, match=r"device is None; give gw\.default_device\(\)"):
+        gw.Scan(None, "f32")
+    scan = gw.Scan(None, capabilities=CAPABILITIES)
     for call in (lambda: scan.execute(input=x), lambda: scan.bind(input=x), lambda: scan.device):
         with pytest.raises(gw.ArgumentError, match="without a device"):
             call()
-
-
-def test_an_unknown_word_on_the_command_line(device):
-    from click.testing import CliRunner
-
-    from gridwise_py.cli import main
-
-    for words in (["sort_of"], ["bench", "no_such_primitive"], ["bench", "--nonsense"], ["bench", "--datatype", "f63"]):
-        result = CliRunner().invoke(main, words)
-        assert result.exit_code == 2, result.output
-        assert words[-1] in result.output
-
-
-def test_after_an_error_the_earlier_call_is_repeated(device, x, out):
-    scan = gw.Scan(device)
-    scan.execute(input=x, output=out)
-    out.copy_from(OLD)
-    other = gw.asarray(X[:5], device)
-    for wrong in ({"input": other, "trials": 0}, {"input": out}, {"input": X}):
-        with pytest.raises(gw.ArgumentError):
-            scan.execute(**wrong, **({} if "trials" in wrong else {"trials": 2}))
-    run = scan.execute()
-    assert run.output.size == N
-    np.testing.assert_array_equal(out.to_numpy(), np.cumsum(X, dtype=np.uint32))

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import gc
 import threading
-import warnings
 import weakref
 
 import numpy as np
@@ -12,19 +11,14 @@ import pytest
 import wgpu
 
 import gridwise_py as gw
-from gridwise_py.backend.device_state import state_of
-from gridwise_py.runtime import batch as batches
-from gridwise_py.runtime.context import context_of
+from helpers import inside
 from helpers.bare import device_with
+from helpers.inside import pending
+from helpers.running import in_threads
 
 N = 1000
 X = np.arange(N, dtype=np.uint32)
 SUMS = np.cumsum(X, dtype=np.uint32)
-
-
-def pending(device):
-    """The names of the calls that are held back."""
-    return [call[0] for call in state_of(device).pending]
 
 
 class Case:
@@ -36,10 +30,10 @@ class Case:
         self.total = gw.asarray(np.zeros(1, dtype=np.uint32), device)
         self.scan = gw.Scan(device, strategy="reduce_then_scan").bind(input=self.x, output=self.y)  # of one kernel
         self.reduce = gw.Reduce(device).bind(input=self.y, output=self.total)
-        self.other = gw.asarray(X[::-1].copy(), device)
-        self.own = device.create_buffer_with_data(
-            data=np.full(N, 7, dtype=np.uint32), usage=wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
-        )
+        self.other, self.own = gw.asarray(X[::-1].copy(), device), gw.asarray(X, device)
+        self.overwrite = gw.Copy(device).bind(input=self.other, output=self.x)
+        self.event = gw.Event(device, enable_timing=False)
+        self.event.record()
 
     def copies(self, source, destination):
         """An encoder of the caller's that copies buffers."""
@@ -63,20 +57,8 @@ def _copy(own, device):
     return gw.Copy(own, capabilities=gw.capabilities(device)).bind(input=gw.asarray(X, own))
 
 
-def test_calls_are_held_back_and_submitted_at_the_end(device, case):
-    with gw.batch(device):
-        case.scan.execute()
-        case.reduce.execute()
-        assert pending(device) == ["Scan", "Reduce"]
-    assert pending(device) == []
-    assert case.total.item() == int(SUMS.sum(dtype=np.uint32))
-
-
 def test_a_batch_is_one_submission_of_one_pass(device, case, monkeypatch):
-    made, native = [], state_of(device).engine.native_functions()
-    for name in ("submit", "begin_pass"):
-        real = getattr(native, name)
-        monkeypatch.setattr(native, name, lambda *a, name=name, real=real: (made.append(name), real(*a))[1])
+    made = inside.note_native_calls(monkeypatch, device, "submit", "begin_pass")
     with gw.batch(device):
         for _ in range(8):
             case.scan.execute()
@@ -87,105 +69,17 @@ def test_a_batch_is_one_submission_of_one_pass(device, case, monkeypatch):
 def test_a_large_batch_is_submitted_in_parts(device, case):
     most = 0
     with gw.batch(device):
-        for _ in range(2 * batches.MOST_PENDING + 3):
+        for _ in range(2 * inside.MOST_PENDING + 3):
             case.scan.execute()
             most = max(most, len(pending(device)))
-        assert 0 < len(pending(device)) < batches.MOST_PENDING
-    assert most < batches.MOST_PENDING
+        assert 0 < len(pending(device)) < inside.MOST_PENDING
+    assert most < inside.MOST_PENDING
     np.testing.assert_array_equal(case.y.to_numpy(), SUMS)
 
 
-# Each does something that a held-back scan of x into y must come before, and returns what shows the order.
-def _read(case):
-    return case.y.to_numpy(), SUMS
-
-
-def _upload(case):
-    case.x.copy_from(X[::-1])
-    return case.y.to_numpy(), SUMS
-
-
-def _upload_to_the_output(case):
-    case.y.copy_from(X)
-    return case.y.to_numpy(), X
-
-
-def _copy_on_the_gpu(case):
-    case.x.copy_from(case.other)
-    return case.y.to_numpy(), SUMS
-
-
-def _callers_encoder(case):
-    case.device.queue.submit([case.copies(case.other.buffer, case.x.buffer)])
-    return case.y.to_numpy(), SUMS
-
-
-def _callers_write(case):
-    case.device.queue.write_buffer(case.x.buffer, 0, X[::-1].copy())
-    return case.y.to_numpy(), SUMS
-
-
-def _callers_read(case):
-    return np.frombuffer(case.device.queue.read_buffer(case.y.buffer, 0, 4 * N), dtype=np.uint32), SUMS
-
-
-def _timed_on_the_cpu(case):
-    run = gw.Reduce(case.device).execute(input=case.y, enable_cpu_timing=True)
-    assert run.get_timing_result().cpu_total_time_ns > 0
-    return run.output.to_numpy(), SUMS.sum(keepdims=True, dtype=np.uint32)
-
-
-def _another_thread(case):
-    scan = gw.Scan(case.device).bind(input=case.x, output=case.x)
-
-    def overwrite():
-        scan.execute()
-
-    case.in_thread(overwrite)
-    return case.y.to_numpy(), SUMS
-
-
 def _another_thread_in_a_batch(case):
-    copy = gw.Copy(case.device).bind(input=case.other, output=case.x)
-
-    def overwrite():
-        with gw.batch(case.device):
-            copy.execute()
-
-    case.in_thread(overwrite)
-    return case.y.to_numpy(), SUMS
-
-
-def _profile(case):
-    with gw.profile(case.device) as profile:
-        run = gw.Reduce(case.device).execute(input=case.y)
-    assert [row.calls for row in profile.key_averages() if row.name == "reduce"] == [1], "its kernel was seen"
-    return run.output.to_numpy(), SUMS.sum(keepdims=True, dtype=np.uint32)
-
-
-def _stream(case):
-    return np.concatenate(list(gw.stream(gw.Scan(case.device), [X[:500], X[500:]]))), SUMS
-
-
-def _one_shot(case):
-    return gw.cumsum(X, device=case.device), SUMS
-
-
-SEEN_BY_CONTENT = [
-    _read, _upload, _upload_to_the_output, _copy_on_the_gpu, _callers_encoder, _callers_write, _callers_read,
-    _timed_on_the_cpu, _another_thread, _another_thread_in_a_batch,
-    pytest.param(_profile, marks=pytest.mark.needs("timestamp-query")), _stream, _one_shot,
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("act", SEEN_BY_CONTENT)
-def test_what_comes_next_comes_after_the_batch(device, case, act):
-    with gw.batch(device):
-        case.scan.execute()
-        assert pending(device) == ["Scan"]
-        seen, wanted = act(case)
-        np.testing.assert_array_equal(seen, wanted)
-        assert pending(device) == []
+    with gw.batch(case.device):
+        case.overwrite.execute()
 
 
 def _callers_wait(case):
@@ -193,25 +87,54 @@ def _callers_wait(case):
         case.device.queue.on_submitted_work_done_async()
 
 
-WAITS = {
+def _time_on_the_cpu(case):
+    assert case.reduce.execute(enable_cpu_timing=True).get_timing_result().cpu_total_time_ns > 0
+    assert case.total.item() == int(SUMS.sum(dtype=np.uint32))
+
+
+def _profile(case):
+    with gw.profile(case.device) as profile:
+        case.reduce.execute()
+    assert [row.calls for row in profile.key_averages() if row.name == "reduce"] == [1], "its kernel was seen"
+    assert case.total.item() == int(SUMS.sum(dtype=np.uint32))
+
+
+#: What a held-back scan of x into y must come before: whatever changes x or y, waits, or reads: numpy arrays are sums.
+ACTS = {
+    "a read": lambda case: case.y.to_numpy(),
+    "an upload": lambda case: case.x.copy_from(X[::-1]),
+    "an upload to the output": lambda case: case.y.copy_from(X),
+    "a copy on the GPU": lambda case: case.x.copy_from(case.other),
+    "a caller's submission": lambda case: case.device.queue.submit([case.copies(case.other.buffer, case.x.buffer)]),
+    "a caller's write": lambda case: case.device.queue.write_buffer(case.x.buffer, 0, X[::-1].copy()),
+    "a caller's read": lambda case: np.frombuffer(case.device.queue.read_buffer(case.y.buffer), np.uint32)[:N],
+    "a call that the CPU times": _time_on_the_cpu,
+    "another thread": lambda case: case.in_thread(case.overwrite.execute),
+    "another thread in a batch": lambda case: case.in_thread(lambda: _another_thread_in_a_batch(case)),
+    "a profile": _profile,
+    "a stream": lambda case: np.concatenate(list(gw.stream(gw.Scan(case.device), [X[:500], X[500:]]))),
+    "a function": lambda case: gw.cumsum(X, device=case.device),
     "synchronize": lambda case: gw.synchronize(case.device),
     "an event": lambda case: gw.Event(case.device, enable_timing=False).record(),
     "asking an event": lambda case: case.event.query(),
     "waiting for an event": lambda case: case.event.synchronize(),
-    "the end of a buffer": lambda case: case.y.destroy(),
+    "the end of a buffer": lambda case: case.own.destroy(),
     "a wait by the caller": _callers_wait,
 }
 
 
-@pytest.mark.parametrize("wait", WAITS)
-def test_whoever_waits_waits_for_the_batch(device, wait):
-    case = Case(device)
-    case.event = gw.Event(device, enable_timing=False)
-    case.event.record()
+@pytest.mark.parametrize("act", ACTS)
+def test_what_comes_next_comes_after_the_batch(device, case, require, act):
+    if act == "a profile":
+        require("timestamp-query")
     with gw.batch(device):
         case.scan.execute()
-        WAITS[wait](case)
+        assert pending(device) == ["Scan"]
+        seen = ACTS[act](case)
         assert pending(device) == []
+        if isinstance(seen, np.ndarray):
+            np.testing.assert_array_equal(seen, SUMS)
+        np.testing.assert_array_equal(case.y.to_numpy(), X if act == "an upload to the output" else SUMS)
 
 
 def test_a_buffer_that_is_destroyed_is_used_before(device, case):
@@ -268,7 +191,7 @@ def test_primitives_and_caches_may_go_meanwhile(device):
         scan.release()
         call.release()
         del scan, call
-        context_of(device).executor.clear()
+        inside.forget_plans(device)
         gc.collect()
     assert total.item() == int(SUMS.sum(dtype=np.uint32))
 
@@ -276,8 +199,7 @@ def test_primitives_and_caches_may_go_meanwhile(device):
 def test_kernels_keep_their_own_times(device, require):
     require("timestamp-query")
     case = Case(device)
-    helper = context_of(device).timing_helper
-    before = helper.pairs_in_use
+    before = inside.pairs_in_use(device)
     with gw.batch(device):
         case.scan.execute()
         runs = [case.scan.execute(enable_gpu_timing=True), case.reduce.execute(enable_gpu_timing=True, trials=3)]
@@ -293,17 +215,11 @@ def test_kernels_keep_their_own_times(device, require):
         assert len(times.spans) == len(run.plan.kernels)
     assert first.spans[-1].end_ticks <= second.spans[0].begin_ticks
     assert case.total.item() == int(SUMS.sum(dtype=np.uint32))
-    assert helper.pairs_in_use == before
-
-
-def test_a_profile_reads_the_times_of_a_batch(device, require):
-    """`collect` reads all sessions, and so those of calls that are still held back."""
-    require("timestamp-query")
-    case = Case(device)
     with gw.batch(device):
-        run = case.scan.execute(enable_gpu_timing=True)
-        context_of(device).timing_helper.collect()
-        assert run.measurement._session.is_read
+        case.scan.execute(enable_gpu_timing=True)
+        gw.timing_helper(device).collect()
+        assert pending(device) == [], "what reads all times reads those"
+    assert inside.pairs_in_use(device) == before
 
 
 def test_trials_and_in_place_calls_keep_their_rules(device, case):
@@ -344,6 +260,7 @@ def test_an_inner_batch_belongs_to_the_outer_one(device, case):
         with gw.batch(device):
             case.reduce.execute()
         assert pending(device) == ["Scan", "Reduce"]
+    assert pending(device) == []
     assert case.total.item() == int(SUMS.sum(dtype=np.uint32))
 
 
@@ -392,31 +309,11 @@ def test_a_batch_that_is_dropped_ends(device, case):
 def test_a_finalizer_that_uses_the_device_in_the_middle_of_a_submission(device, case, monkeypatch):
     """All that was called is submitted once: by the inner use, and not again by the outer."""
     in_place = gw.Scan(device, strategy="reduce_then_scan").bind(input=case.x, output=case.x)
-    encode, entered = batches._encode, []
-
-    def encode_and_use(*arguments):
-        commands = encode(*arguments)
-        if not entered:
-            entered.append(1)
-            case.other.destroy()
-        return commands
-
-    monkeypatch.setattr(batches, "_encode", encode_and_use)
+    entered = inside.once_a_batch_is_encoded(monkeypatch, case.other.destroy)
     with gw.batch(device):
         in_place.execute()
     assert entered
     np.testing.assert_array_equal(case.x.to_numpy(), SUMS)
-
-
-def test_whoever_watches_submissions_sees_those_of_batches(renewed_device, monkeypatch):
-    case, seen = Case(renewed_device), []
-    submit = renewed_device.queue.submit
-    monkeypatch.setattr(renewed_device.queue, "submit", lambda c: (seen.append(1), submit(c))[1], raising=False)
-    with gw.batch(renewed_device):
-        case.scan.execute()
-        case.reduce.execute()
-    assert seen == [1]
-    assert case.total.item() == int(SUMS.sum(dtype=np.uint32))
 
 
 def test_a_tool_that_submits_past_this_library_by_its_own_function(renewed_device, monkeypatch):
@@ -427,15 +324,6 @@ def test_a_tool_that_submits_past_this_library_by_its_own_function(renewed_devic
         case.scan.execute()
         case.x.copy_from(case.other)
     np.testing.assert_array_equal(case.y.to_numpy(), SUMS)
-
-
-def test_another_version_of_wgpu_py_takes_the_public_calls(renewed_device, monkeypatch):
-    monkeypatch.setattr(state_of(renewed_device).engine, "native_functions", lambda: None)
-    case = Case(renewed_device)
-    with gw.batch(renewed_device):
-        case.scan.execute()
-        case.reduce.execute()
-    assert case.total.item() == int(SUMS.sum(dtype=np.uint32))
 
 
 def test_blocking_launches_are_not_held_back(device, monkeypatch):
@@ -484,14 +372,7 @@ def test_times_of_calls_that_could_not_be_submitted(renewed_device, monkeypatch,
     """Their queries were never written, and what they hold is no time."""
     require("timestamp-query")
     case = Case(renewed_device)
-
-    def refused(*_arguments):
-        def submit():
-            raise wgpu.GPUError("refused")
-
-        return submit
-
-    monkeypatch.setattr(batches, "prepared_submission", refused)
+    inside.refuse_submissions_of_batches(monkeypatch, wgpu.GPUError("refused"))
     with gw.batch(renewed_device):
         run = case.scan.execute(enable_gpu_timing=True)
         with pytest.raises(gw.DeviceError, match=r"batch of 1 \(Scan\): refused"):
@@ -500,15 +381,12 @@ def test_times_of_calls_that_could_not_be_submitted(renewed_device, monkeypatch,
         run.get_timing_result()
     del run
     case.scan.release()
-    assert context_of(renewed_device).timing_helper.pairs_in_use == 0
+    assert inside.pairs_in_use(renewed_device) == 0
 
 
 def test_an_error_in_the_commands_loses_the_batch_and_nothing_else(renewed_device):
     case = Case(renewed_device)
-    raw = case.scan.bound_plan.raw
-    right = raw._steps
-    most = renewed_device.limits["max-compute-workgroups-per-dimension"]
-    raw._steps = [(pipeline, group, most + 1, 1, 1) for pipeline, group, *_ in right]
+    mend = inside.spoil_dispatches(case.scan)
     with gw.batch(renewed_device):
         case.reduce.execute()
         case.scan.execute()
@@ -516,7 +394,7 @@ def test_an_error_in_the_commands_loses_the_batch_and_nothing_else(renewed_devic
             gw.DeviceError, match=r"batch of 2 \(Reduce, Scan\): .*(dispatch group size|workgroup count)"
         ):
             gw.synchronize(renewed_device)
-    raw._steps = right
+    mend()
     with gw.batch(renewed_device):
         case.scan.execute()
     np.testing.assert_array_equal(case.y.to_numpy(), SUMS)
@@ -538,43 +416,23 @@ def test_an_exception_inside_leaves_what_was_called(device, case):
     assert pending(device) == [], "the batch is over"
 
 
-def test_a_batch_warns_like_any_call_on_a_device_without_timestamps(device):
-    own = device_with(device)
-    copy = gw.Copy(own, tuning=gw.ElementwiseTuning(workgroup_size=64, vecs=1)).bind(input=gw.asarray(X, own))
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        with gw.batch(own):
-            run = copy.execute(enable_gpu_timing=True)
-    assert [warning.filename for warning in caught] == [__file__]
-    assert run.get_timing_result().gpu_total_time_ns is None
-
-
 def test_many_threads_in_batches_of_one_device(device):
     """Each thread's calls happen in its order, whoever submits them."""
-    failures = []
 
     def work(seed):
-        try:
-            rng = np.random.default_rng(seed)
-            items = rng.integers(0, 9, N, dtype=np.uint32)
-            x, y = gw.asarray(items, device), gw.empty(N, "u32", device)
-            scan = gw.Scan(device, strategy="reduce_then_scan").bind(input=x, output=x)
-            copy = gw.Copy(device).bind(input=x, output=y)
-            for _ in range(20):
-                with gw.batch(device):
-                    for _ in range(rng.integers(1, 5)):
-                        scan.execute()
-                        items = np.cumsum(items, dtype=np.uint32)
-                    copy.execute()
-                    if rng.integers(2):
-                        np.testing.assert_array_equal(y.to_numpy(), items)
-                np.testing.assert_array_equal(y.to_numpy(), items)
-        except BaseException as error:  # shown by the assertion
-            failures.append(error)
+        rng = np.random.default_rng(seed)
+        items = rng.integers(0, 9, N, dtype=np.uint32)
+        x, y = gw.asarray(items, device), gw.empty(N, "u32", device)
+        scan = gw.Scan(device, strategy="reduce_then_scan").bind(input=x, output=x)
+        copy = gw.Copy(device).bind(input=x, output=y)
+        for _ in range(20):
+            with gw.batch(device):
+                for _ in range(rng.integers(1, 5)):
+                    scan.execute()
+                    items = np.cumsum(items, dtype=np.uint32)
+                copy.execute()
+                if rng.integers(2):
+                    np.testing.assert_array_equal(y.to_numpy(), items)
+            np.testing.assert_array_equal(y.to_numpy(), items)
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failures
+    in_threads(work)

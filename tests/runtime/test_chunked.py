@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -130,15 +129,6 @@ def test_vector_add_of_chunks_that_differ(device):
     assert_same(left.to_numpy(), a + a)
 
 
-def test_reduce_of_chunks(device):
-    x = exact_items("affine", "u32", N, 1)
-    reduce = make_primitive(gw.Reduce, device, "u32", operator("affine", "u32"), **SMALL)
-    for lengths in (LENGTHS, [N], [1] * 7 + [N - 7]):
-        run = reduce.execute(input=_chunked(device, x, lengths))
-        assert isinstance(run.output, gw.Array)
-        assert_same(run.output.to_numpy(), reduce_reference("affine", x))
-
-
 @pytest.mark.parametrize(("strategy", "kind"), [("lookback", "exclusive"), ("reduce_then_scan", "inclusive")])
 def test_scan_of_chunks(device, strategy, kind):
     op = "affine"
@@ -168,36 +158,6 @@ def test_chunks_larger_than_a_binding(device):
     assert_same(run.output.to_numpy(), scan_reference("affine", x))
     total = make_primitive(gw.Reduce, device, "u32", affine, capabilities=caps, **SMALL).execute(input=data).output
     assert_same(total.to_numpy(), reduce_reference("affine", x))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("option", ["deterministic", "compensated"])
-def test_float_sums_of_chunks(device, option):
-    """The same bits on every call and however large bindings are, and as exact as one array's."""
-    caps = gw.capabilities(device)
-    small = replace(caps, limits={**caps.limits, "max-storage-buffer-binding-size": 1 << 16})
-    rng = np.random.default_rng(3)
-    x = (rng.standard_normal(40_000) * 10.0 ** rng.integers(-6, 7, 40_000)).astype(np.float32)
-    data = _chunked(device, x, [20_000, 7, 19_993])
-    exact = math.fsum(x.tolist())
-    bound = 2.0**-24 * (abs(exact) if option == "compensated" else 40 * float(np.abs(x).sum())) * 1.01
-    sums = [
-        make_primitive(gw.Reduce, device, "f32", capabilities=each, **{option: True})
-        .execute(input=data)
-        .output.to_numpy()
-        for each in (caps, caps, small)
-    ]
-    assert abs(float(sums[0][0]) - exact) <= bound
-    scans = [
-        make_primitive(gw.Scan, device, "f32", capabilities=each, **{option: True})
-        .execute(input=data)
-        .output.to_numpy()
-        for each in (caps, small)
-    ]
-    assert abs(float(scans[0][-1]) - exact) <= bound
-    for found in (sums, scans):
-        for other in found[1:]:
-            assert_same(other.view(np.uint32), found[0].view(np.uint32))
 
 
 def test_no_items(device):
@@ -238,17 +198,6 @@ def _keys(datatype, n, seed=0):
     return bits.astype(gw.STORAGE_DATATYPES[datatype].dtype)
 
 
-def test_sorts_of_chunks_in_one_sweep(device):
-    x = _keys("u32", sum(SORTED))
-    data = _chunked(device, x, SORTED)
-    run = make_primitive(gw.Sort, device, "u32", strategy="onesweep", **FEW).execute(input=data, trials=2)
-    assert [chunk.size for chunk in run.output.chunks] == SORTED
-    assert_same(run.output.to_numpy(), np.sort(x))
-    assert_same(data.to_numpy(), x)
-    make_primitive(gw.Sort, device, "u32", strategy="onesweep", overwrite_input=True, **FEW).execute(input=data)
-    assert_same(data.to_numpy(), np.sort(x))
-
-
 @pytest.mark.parametrize(
     ("datatype", "strategy"),
     [("f32", "reduce_then_scan"), pytest.param("i64", "onesweep", marks=pytest.mark.slow)],
@@ -278,23 +227,6 @@ def test_sorts_of_pairs_in_chunks_that_differ(device):
     assert_same(output_values.to_numpy(), values[order])
     beside = np.delete(shared.to_numpy(), np.r_[3:1003, 1500 : n + 500])
     assert_same(beside, np.full(beside.size, 7, np.uint32))
-
-
-@pytest.mark.slow
-def test_chunks_of_a_sort_that_are_larger_than_a_binding_or_a_buffer(device):
-    """A chunk has segments, and temporary memory beyond the largest buffer lies in several."""
-    caps = gw.capabilities(device)
-    caps = replace(
-        caps, limits={**caps.limits, "max-storage-buffer-binding-size": 16_384, "max-buffer-size": 40_000}
-    )  # fmt: skip
-    x = _keys("u64", 6000)
-    data = _chunked(device, x, [2900, 3100])
-    run = make_primitive(gw.Sort, device, "u64", capabilities=caps, strategy="reduce_then_scan", **FEW).execute(
-        input=data
-    )
-    scratch = [spec for spec in run.plan.buffers if spec.name.startswith("temporary_keys")]
-    assert [spec.size_bytes for spec in scratch] == [40_000, 8_000]
-    assert_same(run.output.to_numpy(), np.sort(x))
 
 
 def test_few_keys_in_chunks_and_keys_of_16_bits(device):
@@ -331,21 +263,6 @@ def test_chunks_that_are_reached_anywhere_have_fewer_than_2_to_the_32_items(devi
     else:
         with pytest.raises(gw.LimitError, match=r"chunks of a have 4294967296 items, .* count in 32 bits"):
             matmul.plan(layout)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("datatype", ["f32", "f16"])
-def test_products_of_chunks(device, datatype):
-    rng = np.random.default_rng(5)
-    dtype = gw.DATATYPES["f32"].dtype if datatype == "f32" else np.float16
-    a, b = (rng.integers(-4, 5, 40 * 30).astype(dtype) for _ in "ab")
-    want = a.reshape(40, 30).astype(np.float32) @ b.reshape(30, 40).astype(np.float32)
-    left, right = _even(device, a, [10, 590, 600]), _even(device, b, [1198, 2])
-    found = gw.matmul(left, right, m=40, n=40, k=30)
-    assert_same(found.to_numpy().reshape(40, 40), want.astype(dtype))
-    output = _even(device, np.zeros(1600, dtype), [800, 2, 798])
-    gw.MatMul(device, datatype, m=40, n=40, k=30).execute(a=left, b=gw.asarray(b, device), output=output)
-    assert_same(output.to_numpy().reshape(40, 40), want.astype(dtype))
 
 
 def _even(device, x, lengths):

@@ -10,8 +10,7 @@ import pytest
 
 from gridwise_py.runtime import compile_threads as module
 from gridwise_py.runtime.compile_threads import CompileThreads, Task
-
-LONG_S = 60.0
+from helpers.running import LONG_S, wait_until
 
 
 @pytest.fixture
@@ -22,20 +21,6 @@ def threads(monkeypatch):
     own = CompileThreads(cpus=2)
     yield own
     own._end()
-
-
-def _wait_until(condition):
-    end = time.monotonic() + LONG_S
-    while not condition():
-        assert time.monotonic() < end, "it never comes true"
-        time.sleep(0.002)
-
-
-def test_what_is_needed_is_made_side_by_side(threads):
-    meeting = threading.Barrier(2)  # neither ends without the other
-    tasks = [Task(lambda number=number: (meeting.wait(LONG_S), number)[1]) for number in range(2)]
-    threads.need(tasks)
-    assert [task.result() for task in tasks] == [0, 1]
 
 
 def test_no_more_threads_than_cpus(threads):
@@ -97,17 +82,6 @@ def test_what_is_ahead_and_needed_is_made_at_once_and_once(threads, monkeypatch)
     assert runs == [1, 2]
 
 
-def test_one_that_is_under_way_is_waited_for(threads):
-    gate, begun, runs = threading.Event(), threading.Event(), []
-    task = Task(lambda: (runs.append(1), begun.set(), gate.wait(LONG_S)))
-    threads.make_ahead([task])
-    assert begun.wait(LONG_S)
-    threading.Timer(0.05, gate.set).start()
-    threads.need([task])
-    assert task.result()[2]
-    assert runs == [1]
-
-
 def test_what_nobody_keeps_is_not_made(threads):
     runs, gate = [], threading.Event()
     needed = Task(lambda: gate.wait(LONG_S))  # nothing is made ahead before it
@@ -118,21 +92,7 @@ def test_what_nobody_keeps_is_not_made(threads):
     gate.set()
     assert kept.result()
     assert runs == ["kept"]
-    _wait_until(lambda: not threads._tasks_ahead)
-
-
-def test_finish_waits_for_all_and_raises_nothing(threads, monkeypatch):
-    monkeypatch.setattr(module, "_QUIET_S", 1e9)
-
-    def fail():
-        raise ValueError("broken")
-
-    tasks = [Task(lambda: time.sleep(0.02) or True), Task(fail), Task(lambda: True)]
-    threads.make_ahead(tasks)
-    threads.finish()
-    assert all(task.done for task in tasks)
-    with pytest.raises(ValueError, match="broken"):
-        tasks[1].result()
+    wait_until(lambda: not threads._tasks_ahead)
 
 
 def test_an_error_comes_to_all_who_wait_and_keeps_nothing_alive(threads):
@@ -169,7 +129,7 @@ def test_an_error_comes_to_all_who_wait_and_keeps_nothing_alive(threads):
     assert seen == [("broken", "KeyError('inside')")] * 3
     gc.disable()  # without cycles, too
     try:
-        _wait_until(lambda: devices[0]() is None)
+        wait_until(lambda: devices[0]() is None)
     finally:
         gc.enable()
 
@@ -186,16 +146,6 @@ def test_without_threads_the_caller_makes_it(threads, monkeypatch):
     assert task.result() == here
     threads.finish()
     assert ahead.result() == here
-
-
-def test_after_the_end_the_caller_makes_it(threads):
-    first, later = Task(lambda: 1), Task(threading.get_ident)
-    threads.need([first])
-    first.wait()
-    threads._end()
-    assert not any(thread.is_alive() for thread in threads._threads)
-    threads.need([later])
-    assert later.result() == threading.get_ident()
 
 
 def test_the_end_waits_for_what_is_under_way_and_begins_nothing(threads):
@@ -215,6 +165,10 @@ def test_the_end_waits_for_what_is_under_way_and_begins_nothing(threads):
     one.need([behind])  # as a handler at exit may
     behind.wait()
     assert runs == ["under way", "behind"]
+    assert not any(thread.is_alive() for thread in one._threads)
+    later = Task(threading.get_ident)
+    one.need([later])
+    assert later.result() == threading.get_ident(), "the caller makes it"
 
 
 def test_threads_that_ask_first_at_once_get_the_same(monkeypatch):

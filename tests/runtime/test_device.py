@@ -10,8 +10,7 @@ import pytest
 import wgpu
 
 import gridwise_py as gw
-from gridwise_py.backend.engine import engine_of
-from gridwise_py.runtime import device as device_module
+from helpers import inside
 from helpers.bare import device_with
 
 X = np.arange(10_007, dtype=np.uint32)
@@ -20,65 +19,51 @@ X = np.arange(10_007, dtype=np.uint32)
 class FakeAdapter:
     """What `list_adapters` and the choice look at."""
 
+    features = frozenset({"timestamp-query", "subgroup"})
+
     def __init__(self, name, kind, backend="Vulkan"):
-        self.info = {
-            "device": name,
-            "adapter_type": kind,
-            "backend_type": backend,
-            "vendor": "maker",
-            "description": "driver 1",
-        }
-        self.features = {"timestamp-query", "subgroup"}
+        self.info = {"device": name, "adapter_type": kind, "backend_type": backend}
+        self.info |= {"vendor": "maker", "description": "driver 1"}
 
 
 FAKES = [
-    FakeAdapter("llvmpipe", "CPU"),
-    FakeAdapter("Iris Xe", "IntegratedGPU"),
-    FakeAdapter("GeForce", "DiscreteGPU", "OpenGL"),
-    FakeAdapter("H200", "DiscreteGPU"),
-    FakeAdapter("Strange", "Unknown"),
-    FakeAdapter("H200", "DiscreteGPU"),
-    FakeAdapter("New kind", "QuantumGPU"),
-]
+    FakeAdapter("llvmpipe", "CPU"), FakeAdapter("Iris Xe", "IntegratedGPU"),
+    FakeAdapter("GeForce", "DiscreteGPU", "OpenGL"), FakeAdapter("H200", "DiscreteGPU"),
+    FakeAdapter("Strange", "Unknown"), FakeAdapter("H200", "DiscreteGPU"), FakeAdapter("New kind", "QuantumGPU"),
+]  # fmt: skip
 
 
-@pytest.fixture
-def fakes(monkeypatch):
-    import wgpu.backends.auto  # replaces wgpu.gpu
+class Chosen(Exception):
+    """An adapter is asked for a device."""
 
+
+@pytest.mark.needs("wgpu")
+def test_adapters_are_listed_and_chosen(device, monkeypatch):
+    """Discrete ones before integrated ones before CPUs; those of OpenGL are hidden unless asked for."""
+
+    def choose(adapter, *_):
+        raise Chosen(FAKES.index(adapter))
+
+    inside.let_adapters_make(monkeypatch, device, choose)
     monkeypatch.setattr(wgpu.gpu, "enumerate_adapters_sync", lambda: list(FAKES), raising=False)
     monkeypatch.delenv("GRIDWISE_ADAPTER", raising=False)
-    return device_module._adapters(include_opengl=False)
-
-
-@pytest.mark.gpu  # which engine runs is asked of a device
-@pytest.mark.needs("wgpu")
-def test_discrete_before_integrated_before_cpu(fakes):
     listed = gw.list_adapters()
     assert [a.name for a in listed] == ["H200", "H200", "Iris Xe", "Strange", "New kind", "llvmpipe"]
     assert [a.index for a in listed] == list(range(6))
     assert str(listed[0]) == "[0] H200 (DiscreteGPU, Vulkan, driver 1)"
     assert listed[0].features == ("subgroup", "timestamp-query")
-
-
-@pytest.mark.gpu  # which engine runs is asked of a device
-@pytest.mark.needs("wgpu")
-def test_opengl_is_hidden_unless_asked_for(fakes):
-    assert all(a.backend != "OpenGL" for a in gw.list_adapters())
     assert [a.name for a in gw.list_adapters(include_opengl=True)][:3] == ["GeForce", "H200", "H200"]
-
-
-@pytest.mark.gpu  # which engine runs is asked of a device
-@pytest.mark.needs("wgpu")
-def test_choosing(fakes):
     for wanted, index in (
-        (None, 0), (1, 1), ("1", 1), (" 2 ", 2), ("iris", 2), ("LLVM", 5), ("cpu", 5), ("[3]", 3), ("h200", 0),
+        (None, 3), (1, 5), ("1", 5), (" 2 ", 1), ("iris", 1), ("LLVM", 0), ("cpu", 0), ("[3]", 4), ("h200", 3),
     ):  # fmt: skip
-        assert device_module._choose(fakes, wanted) is fakes[index]
+        with pytest.raises(Chosen) as chosen:
+            gw.request_device(wanted)
+        assert chosen.value.args == (index,)
     for wanted in (6, -1, "-1", "99", "nvidia", "GeForce", "", "  ", True, 1.5, ["0"]):
         with pytest.raises(gw.AdapterError) as caught:
-            device_module._choose(fakes, wanted)
+            gw.request_device(wanted)
         message = str(caught.value)
+        assert isinstance(caught.value, LookupError)
         assert "[0] H200" in message
         assert "[5] llvmpipe" in message
         assert "GeForce (" not in message, "OpenGL is not listed"
@@ -117,7 +102,7 @@ def test_request_device_by_environment(device, monkeypatch):
 def test_every_useful_feature_of_the_adapter_is_requested(device):
     made = gw.request_device(device.adapter)
     for feature in ("timestamp-query", "subgroup", "shader-int64", "shader-int64-atomic-all-ops"):
-        assert (feature in made.features) == (feature in engine_of(device).features_of(device.adapter))
+        assert (feature in made.features) == (feature in gw.list_adapters()[0].features)
     for name in ("max-storage-buffer-binding-size", "max-buffer-size"):
         assert made.limits[name] == device.adapter.limits[name]
 
@@ -149,22 +134,11 @@ assert getenv(b"WAYLAND_DISPLAY") == (None if before is None else before.encode(
         [sys.executable, "-W", "ignore:no GPU was found", "-c", code],
         capture_output=True, text=True, timeout=1200, check=False, env=environment,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_cpu_that_nobody_asked_for_is_told_once(device, monkeypatch):
-    module = sys.modules["gridwise_py.runtime.device"]
-    info, adapters = dict(gw.request_device().adapter.info), module._adapters
-
-    def one_that_is_a_cpu(*_):
-        """Return a new adapter: of each Dawn makes one device."""
-        adapter = next(each for each in adapters(False) if dict(each.info) == info)
-        monkeypatch.setitem(adapter.info, "adapter_type", "CPU")
-        return [adapter]
-
-    monkeypatch.setattr(module, "_adapters", one_that_is_a_cpu)
-    monkeypatch.setattr(module, "_default", [])
+    one_that_is_a_cpu = inside.let_the_adapter_be_a_cpu(monkeypatch)
     monkeypatch.delenv("GRIDWISE_ADAPTER", raising=False)
     for ask, is_told in (
         (lambda: gw.sum(np.ones(9, np.uint32)), True),
@@ -173,7 +147,7 @@ def test_a_cpu_that_nobody_asked_for_is_told_once(device, monkeypatch):
         (lambda: gw.request_device(0), False),
         (lambda: gw.request_device(*one_that_is_a_cpu()), False),
     ):
-        monkeypatch.setattr(module, "_told_of_software", [])
+        inside.forget_software_warning(monkeypatch)
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
             ask()
@@ -185,10 +159,6 @@ def test_a_cpu_that_nobody_asked_for_is_told_once(device, monkeypatch):
             assert "GRIDWISE_ADAPTER=cpu" in str(told[0].message)
     monkeypatch.setenv("GRIDWISE_ADAPTER", "cpu")
     gw.request_device()  # a warning would be an error here
-
-
-def test_the_default_device_is_made_once(device):
-    assert gw.default_device() is gw.default_device()
 
 
 def test_capabilities_are_measured(device):
@@ -216,13 +186,6 @@ fn main(@builtin(subgroup_size) s: u32, @builtin(local_invocation_index) i: u32)
 """
     sizes = gw.Kernel(device, text, {"y": "read_write"}, 1).execute(y=gw.empty(128, "u32", device)).output
     assert set(sizes.to_numpy()) == {capabilities.subgroup_size}
-
-
-def test_what_is_no_device_is_refused():
-    with pytest.raises(gw.ArgumentError, match="request_device"):
-        gw.capabilities("cuda:0")
-    with pytest.raises(gw.ArgumentError, match="request_device"):
-        gw.Scan("cuda:0")
 
 
 def test_a_device_of_the_users_without_any_feature(device):
@@ -256,39 +219,18 @@ def test_a_device_of_the_users_without_any_feature(device):
         gw.timing_helper(bare)
 
 
-def test_two_devices_work_side_by_side(device, fresh_device, require):
-    require("timestamp-query")
-    assert gw.timing_helper(device) is not gw.timing_helper(fresh_device)
-    runs = []
-    for i, d in enumerate((device, fresh_device, device, fresh_device)):
-        runs.append(gw.Copy(d).execute(input=gw.asarray(X + i, d), enable_gpu_timing=True))
-    for i, run in reversed(list(enumerate(runs))):
-        assert all(ns > 0 for ns in run.get_timing_result().gpu_total_time_ns)
-        np.testing.assert_array_equal(run.output.to_numpy(), X + i)
-
-
-def test_an_array_of_another_device_is_refused(device, fresh_device):
+def test_arrays_of_two_devices_are_refused_together(device, fresh_device):
     mine, foreign = gw.asarray(X, device), gw.asarray(X, fresh_device)
-    add = gw.VectorAdd(device)
-    for arrays in (
-        {"a": mine, "b": foreign},
-        {"a": mine, "b": mine, "output": foreign},
-        {"a": mine, "b": foreign.buffer},
+    for call, message in (
+        (lambda: gw.VectorAdd(device).execute(a=mine, b=foreign), r"another device.*asarray\(.*to_numpy\(\), device\)"),
+        (lambda: gw.add(mine, foreign), "different devices"),
+        (lambda: gw.sum(foreign, device=device), "different devices"),
+        (lambda: gw.asarray(foreign.buffer, device, dtype="u32"), "device"),
     ):
-        with pytest.raises(gw.BufferUsageError, match=r"another device.*asarray\(.*to_numpy\(\), device\)"):
-            add.execute(**arrays)
+        with pytest.raises(gw.BufferUsageError, match=message):
+            call()
     assert gw.asarray(foreign, device).device is device  # asked for, so copied
-    with pytest.raises(gw.BufferUsageError, match="different devices"):
-        gw.add(mine, foreign)
-    with pytest.raises(gw.BufferUsageError, match="different devices"):
-        gw.sum(foreign, device=device)
     np.testing.assert_array_equal(foreign.to_numpy(), X)
-
-
-def test_a_raw_buffer_of_another_device_is_refused_where_it_is_wrapped(device, fresh_device):
-    foreign = gw.asarray(X, fresh_device)
-    with pytest.raises(gw.BufferUsageError, match="device"):
-        gw.asarray(foreign.buffer, device, dtype="u32")
 
 
 @pytest.mark.needs("module:pygfx")
@@ -300,41 +242,6 @@ def test_the_device_that_pygfx_shares_works():
     np.testing.assert_array_equal(gw.cumsum(X, dtype=np.uint32, device=shared), np.cumsum(X, dtype=np.uint32))
 
 
-# ---- what wgpu-py keeps private
-
-
-@pytest.mark.slow
-def test_types_of_c_are_parsed_alone_as_among_all_others(device):
-    """Structures, handles, functions and numbers: the very types that cffi finds when it reads all names before."""
-    from cffi import model
-    from wgpu.backends.wgpu_native import ffi
-
-    from gridwise_py.backend.wgpu_native import parse_types_alone
-
-    assert parse_types_alone()
-    parser = ffi._parser
-    declarations = dict(parser._declarations)
-    structures = [
-        name.removeprefix("typedef ")
-        for name, (kind, _) in declarations.items()
-        if name.startswith("typedef WGPU") and isinstance(kind, model.StructType)
-    ]
-    assert len(structures) > 100
-    texts = [text for name in structures[::8] for text in (f"{name} *", f"{name}[]", f"{name}[3]", f"{name} const *")]
-    texts += ["WGPUBuffer[]", "uint32_t []", "WGPUBool *", "char []", "intptr_t", "void *"]
-    texts += ["void(WGPUQueueWorkDoneStatus, void *, void *)", "void(WGPUDevice const *, WGPUStringView, uint64_t)"]
-    alone = [parser.parse_type(text) for text in texts]
-    parse_alone = vars(parser).pop("_parse")
-    try:
-        assert [parser.parse_type(text) for text in texts] == alone
-    finally:
-        parser._parse = parse_alone
-    assert len(set(alone)) == len(texts), "lengths, stars and qualifiers are kept apart"
-    with pytest.raises(Exception, match="WGPUNonsense"):
-        ffi.typeof("WGPUNonsense *")
-    assert parser._declarations == declarations
-
-
 @pytest.mark.parametrize("error", [RuntimeError("Parent device is lost"), wgpu.GPUError("no memory")])
 def test_an_adapter_that_makes_no_device(device, monkeypatch, error):
     """Mesa lists GPUs that are not there (RADV_FORCE_FAMILY)."""
@@ -342,6 +249,6 @@ def test_an_adapter_that_makes_no_device(device, monkeypatch, error):
     def refuse(*_arguments):
         raise error
 
-    monkeypatch.setattr(engine_of(device), "request_device", refuse)
+    inside.let_adapters_make(monkeypatch, device, refuse)
     with pytest.raises(gw.DeviceError, match=rf"is listed, but makes no device \({error}\); update its driver"):
         gw.request_device(device.adapter)

@@ -40,27 +40,6 @@ def test_what_a_use_reaches_is_the_transitive_closure(uses):
     assert [{k for k in range(len(uses)) if bits >> k & 1} for bits in reaches(uses)] == wanted
 
 
-def test_independent_chains_wait_once_for_each_level():
-    chains = [use({10 * c + k}, {10 * c + k + 1}) for c in range(4) for k in range(3)]
-    order = in_levels(chains, [False] * 12)
-    assert order == [0, 3, 6, 9, None, 1, 4, 7, 10, None, 2, 5, 8, 11]
-    assert barriers(chains, order) == 2
-    assert barriers(chains, range(12)) == 8
-
-
-def test_two_chains_share_a_pass():
-    """Two barriers cost less than another pass."""
-    chains = [use({10 * c + k}, {10 * c + k + 1}) for c in range(2) for k in range(2)]
-    assert in_levels(chains, [False] * 4) == [0, 2, 1, 3]
-    assert barriers(chains, [0, 2, 1, 3]) == 2
-
-
-def test_a_chain_stays_in_one_pass():
-    chain = [use({k}, {k + 1}) for k in range(4)]
-    assert in_levels(chain, [False] * 4) == [0, 1, 2, 3]
-    assert barriers(chain, range(4)) == 3
-
-
 def test_barriers_are_those_of_wgpus_rules():
     read, write = use({1}, {2}), use({3}, {1})
     assert barriers([read, use({1}, {4})], [0, 1]) == 0  # both read

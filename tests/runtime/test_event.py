@@ -2,24 +2,18 @@
 
 import gc
 import itertools
+import warnings
 
 import numpy as np
 import pytest
 import wgpu
 
 import gridwise_py as gw
-from gridwise_py.backend.queues import queue_is_idle, wait_idle
-from gridwise_py.runtime import event as event_module
-from gridwise_py.timing import queries as timing
+from helpers import inside
 from helpers.bare import device_with
 from helpers.renewed import renewed
 
 X = np.arange(1_000_003, dtype=np.uint32)
-
-
-def _device(device, *features):
-    """Another device of the same adapter, with these features."""
-    return device_with(device, *features)
 
 
 @pytest.fixture(scope="module", params=["stamps", "passes"])
@@ -27,7 +21,7 @@ def made(request, device, require):
     """A device that stamps between passes, and one that must take passes of its own."""
     require("timestamp-query", "timestamp-query-inside-encoders")
     more = ["timestamp-query-inside-encoders"] if request.param == "stamps" else []
-    made = _device(device, "timestamp-query", *more)
+    made = device_with(device, "timestamp-query", *more)
     assert gw.timing_helper(made).stamps_encoders == (request.param == "stamps")
     return made
 
@@ -145,7 +139,7 @@ def test_not_done_yet(timed, monkeypatch):
     start, end = gw.Event(timed), gw.Event(timed)
     start.record()
     end.record()
-    monkeypatch.setattr(event_module, "queue_is_idle", lambda device: False)
+    inside.let_queue_be_busy(monkeypatch)
     assert end.query() is False
     with pytest.raises(gw.TimingNotReady, match=r"call event\.synchronize\(\) first"):
         start.elapsed_time(end)
@@ -157,8 +151,7 @@ def test_not_done_yet(timed, monkeypatch):
 @pytest.mark.slow
 def test_query_turns_true_without_a_wait(timed):
     _work(timed)
-    wait_idle(timed)
-    assert queue_is_idle(timed) is True
+    gw.synchronize(timed)
     event = gw.Event(timed)
     x = gw.asarray(X, timed)
     encoder = timed.create_command_encoder()
@@ -174,8 +167,8 @@ def test_query_turns_true_without_a_wait(timed):
 
 def test_query_waits_where_wgpu_cannot_tell(timed, monkeypatch):
     waits = []
-    monkeypatch.setattr(event_module, "queue_is_idle", lambda device: None)
-    monkeypatch.setattr(event_module, "wait_idle", lambda device: waits.append(wait_idle(device)))
+    inside.let_queue_be_busy(monkeypatch, None)
+    inside.before_waits(monkeypatch, waits.append)
     event = gw.Event(timed)
     event.record()
     assert event.query() is True
@@ -187,9 +180,27 @@ def test_stamps_that_are_no_time_are_no_number(timed, monkeypatch):
     start.record()
     end.record()
     end.synchronize()
-    monkeypatch.setattr(timing.TimingSession, "ticks", lambda self: np.array([[0, 0]], dtype=np.uint64))
+    monkeypatch.setattr(gw.TimingSession, "ticks", lambda self: np.array([[0, 0]], dtype=np.uint64))
     with pytest.raises(gw.TimingUnavailable, match="0 and 0 ticks"):
         start.elapsed_time(end)
+
+
+def test_nothing_waits_unasked(device, monkeypatch):
+    """Calls and events do not wait; a profile counts the waits that were asked for."""
+    x, scan = gw.asarray(X, device), gw.Scan(device)
+    with monkeypatch.context() as patch:
+        inside.before_waits(patch, lambda _device: pytest.fail("a call waited"))
+        for _ in range(5):
+            scan.execute(input=x)
+            gw.Event(device, enable_timing=False).record()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", gw.GridwiseWarning)  # where the device has no timestamps
+        prof = gw.profile(device)
+        with prof:
+            for _ in range(5):
+                scan.execute(input=x)
+                gw.synchronize(device)
+    assert {row.name: row.calls for row in prof.key_averages()}["wait"] == 5
 
 
 # ---- the constructor and wait, as in torch
@@ -197,7 +208,7 @@ def test_stamps_that_are_no_time_are_no_number(timed, monkeypatch):
 
 def test_without_timing(device):
     """Also on a device without timestamps."""
-    bare = _device(device)
+    bare = device_with(device)
     event = gw.Event(bare, enable_timing=False, blocking=True)
     encoder = bare.create_command_encoder()
     event.record(encoder)
@@ -234,51 +245,11 @@ def test_two_devices(timed, device):
     ours.synchronize()
 
 
-def test_a_pass_is_not_an_encoder(timed):
-    encoder = timed.create_command_encoder()
-    compute = encoder.begin_compute_pass()
-    event = gw.Event(timed)
-    with pytest.raises(gw.ArgumentError, match="where you have a pass, end it"):
-        event.record(compute)
-    compute.end()
-    event.record(encoder)
-    timed.queue.submit([encoder.finish()])
-    event.synchronize()
-
-
 # ---- queries
 
 
-def test_more_events_than_a_set_holds_on_one_encoder(timed, monkeypatch):
-    monkeypatch.setattr(timing, "_PAIRS_PER_SET", 16)
-    encoder = timed.create_command_encoder()
-    events = [gw.Event(timed) for _ in range(70)]
-    for event in events:
-        event.record(encoder)
-    timed.queue.submit([encoder.finish()])
-    events[-1].synchronize()
-    begins = [event._span("").begin_ticks for event in events]
-    assert begins == sorted(begins)
-    assert len(gw.timing_helper(timed)._sets) == 5
-
-
-def test_more_events_than_queries(timed, monkeypatch):
-    """With one set: results are resolved and copied before their queries are used again."""
-    monkeypatch.setattr(timing, "_MAX_SETS", 1)
-    monkeypatch.setattr(timing, "_PAIRS_PER_SET", 16)
-    events = [gw.Event(timed) for _ in range(50)]
-    for event in events:
-        event.record()
-    events[-1].synchronize()
-    begins = [event._span("").begin_ticks for event in events]
-    assert begins == sorted(begins)
-    assert len(set(begins)) > 25
-    assert len(gw.timing_helper(timed)._sets) == 1
-
-
 def test_work_that_is_never_submitted_may_not_hold_all_queries(timed, monkeypatch):
-    monkeypatch.setattr(timing, "_MAX_SETS", 2)
-    monkeypatch.setattr(timing, "_PAIRS_PER_SET", 8)
+    inside.limit_queries(monkeypatch, sets=2, pairs=8)
     encoder = timed.create_command_encoder()
     events = [gw.Event(timed) for _ in range(17)]
     for event in events[:16]:
@@ -296,8 +267,7 @@ def test_reading_many_events_costs_one_submission(timed, monkeypatch):
     for event in events:
         event.record()
     events[-1].synchronize()
-    submit, count = timed.queue.submit, []
-    monkeypatch.setattr(timed.queue, "submit", lambda c: (count.append(1), submit(c))[1], raising=False)
+    count = inside.note_calls(monkeypatch, timed.queue, "submit")
     for a, b in itertools.pairwise(events):
         a.elapsed_ns(b)
     assert len(count) == 1
@@ -337,7 +307,7 @@ def test_an_error_while_recording_leaves_the_event_as_it_was(timed, monkeypatch)
         raise wgpu.GPUError("invented")
 
     with monkeypatch.context() as patch:
-        patch.setattr(event_module.Event, "_stamp", fails)
+        patch.setattr(gw.Event, "_stamp", fails)
         with pytest.raises(gw.DeviceError, match="invented"):
             event.record()
     assert event._span("") == before
@@ -346,9 +316,7 @@ def test_an_error_while_recording_leaves_the_event_as_it_was(timed, monkeypatch)
 
 def test_without_a_device_it_takes_the_one_in_use(timed, device, monkeypatch):
     """As in torch; of several any may be the wrong queue, so it asks."""
-    uses = {}
-    monkeypatch.setattr(event_module, "queue_uses", lambda: uses)
-    monkeypatch.setattr(event_module, "default_device", lambda: device)
+    uses = inside.let_devices_be_in_use(monkeypatch, default=device)
     event, encoder = gw.Event(enable_timing=True), timed.create_command_encoder()
     assert not event.query()
     with pytest.raises(gw.TimingNotReady, match=r"never recorded"):
@@ -356,12 +324,13 @@ def test_without_a_device_it_takes_the_one_in_use(timed, device, monkeypatch):
     event.record(encoder)
     assert event.device is timed
     for known, wanted in (({}, device), ({timed: 0}, timed), ({device: 0, timed: 3}, timed)):
-        uses = known
+        uses.clear()
+        uses.update(known)
         event = gw.Event()
         event.record()
         event.synchronize()
         assert event.device is wanted
-    uses = {device: 1, timed: 3}
+    uses[device] = 1
     with pytest.raises(gw.ArgumentError, match=r"2 devices are in use.*gw\.Event\(device\)"):
         gw.Event().record()
 
@@ -369,7 +338,7 @@ def test_without_a_device_it_takes_the_one_in_use(timed, device, monkeypatch):
 def test_synchronize_without_a_device_waits_for_all(device, fresh_device, monkeypatch):
     gw.zeros(1, "u32", fresh_device)  # so that the library knows it
     waited = []
-    monkeypatch.setattr(event_module, "wait_idle", waited.append)
+    inside.before_waits(monkeypatch, waited.append)
     gw.synchronize()
     assert {device, fresh_device} <= set(waited)
     waited.clear()

@@ -5,8 +5,6 @@ import gc
 import itertools
 import json
 import logging
-import subprocess
-import sys
 import weakref
 
 import numpy as np
@@ -14,14 +12,15 @@ import pytest
 import wgpu
 
 import gridwise_py as gw
-from gridwise_py.planning import builder
+from gridwise_py.backend.device_errors import watch_errors
 from gridwise_py.planning.plan import BufferSpec, Copy, Fill, Plan, Work
 from gridwise_py.primitives import REGISTRY
 from gridwise_py.runtime import executor, pipelines
-from gridwise_py.runtime.compile_threads import compile_threads
 from gridwise_py.runtime.context import context_of
 from gridwise_py.runtime.device import device_key
 from gridwise_py.runtime.executor import BufferRange, Executor
+from helpers import inside
+from helpers.running import python
 from helpers.strategies import shape_data
 
 X = np.random.default_rng(3).integers(0, 1000, 100_003, dtype=np.uint32)
@@ -29,31 +28,10 @@ PREFIX = np.cumsum(X, dtype=np.uint32)
 USAGE = wgpu.BufferUsage
 
 
-def _note_made(device, monkeypatch):
-    """Return a list that gets the names of the wgpu objects that are made on a device."""
-    names = []
-    for name in (
-        "create_shader_module", "create_compute_pipeline", "create_pipeline_layout", "create_bind_group_layout",
-        "create_bind_group", "create_buffer", "create_buffer_with_data", "create_query_set",
-    ):  # fmt: skip
-        original = getattr(device, name)
-
-        def noting(*args, _name=name, _original=original, **kwargs):
-            names.append(_name)
-            return _original(*args, **kwargs)
-
-        monkeypatch.setattr(device, name, noting, raising=False)
-    return names
-
-
-@pytest.fixture
-def made(renewed_device, monkeypatch):
-    return _note_made(renewed_device, monkeypatch)
-
-
-def _compiled(device):
-    """How many pipelines were asked for that were not there."""
-    return context_of(device).executor.pipelines.compiled
+MAKERS = (
+    "create_shader_module", "create_compute_pipeline", "create_pipeline_layout", "create_bind_group_layout",
+    "create_bind_group", "create_buffer", "create_buffer_with_data", "create_query_set",
+)  # fmt: skip
 
 
 def _primitives(device):
@@ -68,19 +46,24 @@ def _primitives(device):
     ]
 
 
-def test_a_repeated_execute_makes_nothing(renewed_device, made):
+def test_a_repeated_execute_makes_nothing_and_another_primitive_compiles_nothing(renewed_device, monkeypatch):
+    made, timed = inside.note_calls(monkeypatch, renewed_device, *MAKERS), "timestamp-query" in renewed_device.features
     primitives = _primitives(renewed_device)
     for primitive, arrays in primitives:
-        primitive.execute(**arrays)
+        primitive.execute(**arrays, enable_gpu_timing=timed)
     assert {"create_bind_group", "create_buffer_with_data"} <= set(made)
-    counts = context_of(renewed_device).executor.counts
+    counts, compiled = inside.counts(renewed_device), inside.compiled(renewed_device)
     made.clear()
     for primitive, arrays in primitives:
         primitive.execute(**arrays)
-        primitive.execute()
+        primitive.execute(enable_gpu_timing=timed)
         primitive.execute(trials=3)
     assert made == []
-    assert context_of(renewed_device).executor.counts == counts
+    assert inside.counts(renewed_device) == counts
+    for primitive, arrays in _primitives(renewed_device):
+        primitive.execute(**arrays)
+    assert inside.compiled(renewed_device) == compiled > 4
+    assert not {"create_shader_module", "create_compute_pipeline", "create_query_set"} & set(made)
 
 
 def test_a_repeated_execute_composes_and_plans_nothing(renewed_device, monkeypatch):
@@ -91,22 +74,11 @@ def test_a_repeated_execute_composes_and_plans_nothing(renewed_device, monkeypat
     def must_not(*_args, **_kwargs):
         raise AssertionError("composed or planned again")
 
-    monkeypatch.setattr(builder, "compose", must_not)
+    inside.refuse_to_compose(monkeypatch)
     for primitive, arrays in primitives:
         monkeypatch.setattr(primitive, "plan", must_not)
         primitive.execute(**arrays)
         primitive.execute()
-
-
-def test_a_second_primitive_of_the_same_kind_compiles_nothing(renewed_device, made):
-    for primitive, arrays in _primitives(renewed_device):
-        primitive.execute(**arrays)
-    compiled = _compiled(renewed_device)
-    made.clear()
-    for primitive, arrays in _primitives(renewed_device):
-        primitive.execute(**arrays)
-    assert _compiled(renewed_device) == compiled > 4
-    assert not {"create_shader_module", "create_compute_pipeline", "create_query_set"} & set(made)
 
 
 @pytest.mark.ahead
@@ -115,11 +87,11 @@ def test_a_new_n_compiles_nothing(renewed_device, strategy):
     scan = gw.Scan(renewed_device, strategy=strategy)
     x = gw.asarray(X, renewed_device)
     scan.execute(input=x[:5])  # a single block, which needs fewer kernels
-    compile_threads().finish()
-    compiled = _compiled(renewed_device)
+    inside.finish_compiling()
+    compiled = inside.compiled(renewed_device)
     for n in (1, 4, 77, 5000, 50_001, X.size - 4):
         np.testing.assert_array_equal(scan.execute(input=x[:n]).output.to_numpy(), PREFIX[:n])
-    assert _compiled(renewed_device) == compiled
+    assert inside.compiled(renewed_device) == compiled
 
 
 @pytest.mark.ahead
@@ -132,26 +104,14 @@ def test_a_new_n_with_another_shape_compiles_nothing(renewed_device):
     x = gw.asarray(X, renewed_device)
     for primitive in (gw.Reduce(renewed_device, capabilities=tuned), gw.Copy(renewed_device, capabilities=tuned)):
         sizes = [primitive.execute(input=x[:5]).plan.parameters["workgroup_size"]]
-        compile_threads().finish()
-        compiled = _compiled(renewed_device)
+        inside.finish_compiling()
+        compiled = inside.compiled(renewed_device)
         for n in (1000, 1001, X.size - 4):
             run = primitive.execute(input=x[:n])
             np.testing.assert_array_equal(run.output.to_numpy(), primitive.reference(X[:n]))
             sizes.append(run.plan.parameters["workgroup_size"])
         assert sizes == [64, 64, 128, 128]
-        assert _compiled(renewed_device) == compiled
-
-
-def test_timed_runs_make_no_query_set_each(renewed_device, made, require):
-    require("timestamp-query")
-    scan = gw.Scan(renewed_device)
-    x = gw.asarray(X, renewed_device)
-    out = gw.empty_like(x)
-    scan.execute(input=x, output=out, enable_gpu_timing=True).get_timing_result()
-    made.clear()
-    for _ in range(5):
-        scan.execute(enable_gpu_timing=True)
-    assert made == []
+        assert inside.compiled(renewed_device) == compiled
 
 
 def test_caches_are_bounded(renewed_device):
@@ -176,52 +136,13 @@ def test_caches_are_bounded(renewed_device):
     assert set(own.counts.values()) == {0}
 
 
-@pytest.mark.slow
-def test_pipelines_go_with_the_plans_that_were_not_used_for_longest(fresh_device, monkeypatch):
-    """Nothing of them stays, not even on a buffer that lives on; what is used again stays, and the rest comes back."""
-    monkeypatch.setattr(executor, "_MAX_PIPELINES", 4)
-    made, x = _note_made(fresh_device, monkeypatch), gw.asarray(X, fresh_device)
-
-    def copy(workgroup_size):
-        output = (
-            gw.Copy(fresh_device, tuning=gw.ElementwiseTuning(workgroup_size=workgroup_size, vecs=1))
-            .execute(input=x)
-            .output
-        )
-        np.testing.assert_array_equal(output.to_numpy(), X)
-
-    def alive(kind):
-        gc.collect()
-        return sum(isinstance(thing, kind) for thing in gc.get_objects())
-
-    kinds = (wgpu.GPUComputePipeline, wgpu.GPUShaderModule, wgpu.GPUBindGroupLayout, wgpu.GPUBindGroup, wgpu.GPUBuffer)
-    before = [alive(kind) for kind in kinds]
-    for log_size in range(8):
-        copy(1 << log_size)
-        copy(256)
-    assert context_of(fresh_device).executor.counts["pipelines"] == 4
-    assert context_of(fresh_device).executor.pipelines.compiled == 9
-    # A staging buffer, and parameters for each of the four; two blocks by turns for the outputs are bound to each.
-    for kind, was, most in zip(kinds, before, (4, 4, 1, 8, 7), strict=True):
-        assert alive(kind) - was <= most, kind
-    made.clear()
-    copy(256)
-    copy(128)
-    assert "create_compute_pipeline" not in made
-    copy(1)
-    assert made.count("create_compute_pipeline") == 1
-    context_of(fresh_device).executor.clear()
-    for kind, was, most in zip(kinds, before, (0, 0, 0, 0, 3), strict=True):
-        assert alive(kind) - was <= most, kind
-
-
 def test_one_plan_may_have_more_pipelines_than_are_kept(renewed_device, monkeypatch):
     monkeypatch.setattr(executor, "_MAX_PIPELINES", 1)
     scan = gw.Scan(renewed_device, strategy="reduce_then_scan")
     x = gw.asarray(X, renewed_device)
     for _ in range(2):
         np.testing.assert_array_equal(scan.execute(input=x).output.to_numpy(), PREFIX)
-        assert context_of(renewed_device).executor.counts["pipelines"] > 1
+        assert inside.counts(renewed_device)["pipelines"] > 1
 
 
 class Steps(gw.Primitive):
@@ -298,7 +219,7 @@ def test_a_plan_that_goes_leaves_nothing_on_a_buffer_that_lives_on(renewed_devic
     assert gone
     scan.release()
     if goes == "by clear":
-        context_of(renewed_device).executor.clear()
+        inside.forget_plans(renewed_device)
     else:
         gw.Copy(renewed_device).execute(input=x, output=y)
     gc.collect()
@@ -306,68 +227,18 @@ def test_a_plan_that_goes_leaves_nothing_on_a_buffer_that_lives_on(renewed_devic
     assert [ref() for ref in gone] == [None] * len(gone)
 
 
-def test_after_clear_everything_is_made_again(renewed_device):
-    scan = gw.Scan(renewed_device)
-    x = gw.asarray(X, renewed_device)
-    first = scan.execute(input=x).output
-    context_of(renewed_device).executor.clear()
-    np.testing.assert_array_equal(scan.execute(input=x).output.to_numpy(), PREFIX)
-    np.testing.assert_array_equal(first.to_numpy(), PREFIX)
-
-
-def _bindings(device):
-    return context_of(device).executor.counts["bindings"]
-
-
-def test_bind_groups_go_with_their_buffers(renewed_device):
-    scan, x = gw.Scan(renewed_device), gw.asarray(X, renewed_device)
-    scan.execute(input=x)
-    before = _bindings(renewed_device)
-    gone = [weakref.ref(scan.execute(input=x).output.buffer) for _ in range(5)]
-    scan.release()
-    gc.collect()
-    assert [ref() for ref in gone] == [None] * 5
-    assert _bindings(renewed_device) <= before
-
-
-def test_an_empty_reduction_keeps_no_buffer(renewed_device):
-    reduce = gw.Reduce(renewed_device)
-    x = gw.asarray(X, renewed_device)
-    output = gw.empty(1, "u32", renewed_device)
-    reduce.execute(input=x[:0], output=output)
-    reduce.release()
-    gone = weakref.ref(output.buffer)
-    del output
-    gc.collect()
-    assert gone() is None
-
-
 def test_outputs_do_not_pile_up(renewed_device):
-    """A caller that drops each output has at most the last one alive."""
-    scan = gw.Scan(renewed_device)
+    """A caller that drops each output has at most the last one alive; also where it is copied to, of no items."""
     x = gw.asarray(X, renewed_device)
-    alive = weakref.WeakSet()
-    for _ in range(30):
-        alive.add(scan.execute(input=x).output.buffer)
-    gc.collect()
-    assert len(alive) <= 1
-
-
-def test_long_lived_buffers_collect_no_callbacks(renewed_device):
-    """Bind groups that are evicted and made again must not leave something behind each time."""
-    copy = gw.Copy(renewed_device)
-    x = gw.asarray(X[:100], renewed_device)
-    outs = [gw.empty_like(x) for _ in range(20)]
-
-    def cycle():
-        for out in outs:
-            copy.execute(input=x, output=out)
-
-    cycle()
-    before = len(weakref.finalize._registry)
-    for _ in range(10):
-        cycle()
-    assert len(weakref.finalize._registry) - before <= 2 * len(outs)
+    for primitive, items in ((gw.Scan(renewed_device), x), (gw.Reduce(renewed_device), x[:0])):
+        alive = weakref.WeakSet()
+        for _ in range(30):
+            alive.add(primitive.execute(input=items).output.buffer)
+        gc.collect()
+        assert len(alive) <= 1
+        primitive.release()
+        gc.collect()
+        assert len(alive) == 0
 
 
 def test_fills_and_copies(device):
@@ -385,15 +256,6 @@ def test_fills_and_copies(device):
     np.testing.assert_array_equal(surrounding.to_numpy(), expected)
 
 
-def test_fills_and_copies_have_no_gpu_time_of_a_kernel(device, require):
-    require("timestamp-query")
-    run = Steps(device).execute(input=gw.asarray(X, device), enable_gpu_timing=True, enable_cpu_timing=True)
-    result = run.get_timing_result()
-    assert not result.gpu_total_time_ns
-    assert result.gpu_span_ns is None
-    assert result.cpu_total_time_ns > 0
-
-
 def test_an_output_that_is_filled_needs_copy_dst(device):
     raw = device.create_buffer(size=64, usage=USAGE.STORAGE | USAGE.COPY_SRC)
     with pytest.raises(gw.BufferUsageError, match="COPY_DST"):
@@ -403,57 +265,12 @@ def test_an_output_that_is_filled_needs_copy_dst(device):
     assert gw.Reduce(device).execute(input=gw.asarray(X, device), output=raw).output.size == 1
 
 
-def test_passes_are_shared_where_nothing_is_timed(device):
-    """A pass costs several dispatches; with timing each kernel has its own."""
-    bound = gw.Scan(device, strategy="reduce_then_scan").bind(input=gw.asarray(X, device)).bound_plan
-    assert len(bound.labels) == 3
-
-    class Encoder:
-        def __init__(self):
-            self.passes = []
-
-        def begin_compute_pass(self, *, label, timestamp_writes=None):
-            self.passes.append((label, timestamp_writes, []))
-            return self
-
-        def set_pipeline(self, _):
-            pass
-
-        def set_bind_group(self, *_):
-            pass
-
-        def dispatch_workgroups(self, *counts):
-            self.passes[-1][2].append(counts)
-
-        def end(self):
-            pass
-
-    class Session:
-        inside = False
-
-        def span(self, label):
-            return f"span of {label}"
-
-    untimed, timed = Encoder(), Encoder()
-    bound.encode(untimed, trials=2)
-    assert len(untimed.passes) == 1
-    assert untimed.passes[0][1] is None
-    grids = [kernel.workgroups for kernel in bound.plan.kernels]
-    assert untimed.passes[0][2] == [g for grid in grids for g in (grid, grid)], "trials are AABBCC"
-    bound.encode(timed, trials=3, timing=Session())
-    assert [p[0] for p in timed.passes] == list(bound.labels)
-    assert [p[1] for p in timed.passes] == [f"span of {label}" for label in bound.labels]
-    assert [p[2] for p in timed.passes] == [[grid] * 3 for grid in grids]
-
-
 @pytest.mark.parametrize("strategy", ["reduce_then_scan", "lookback"])
 def test_launch_blocking(device, require, monkeypatch, strategy):
     """Every step is submitted by itself, and results and times are as ever."""
     require("timestamp-query")
     monkeypatch.setenv("GRIDWISE_LAUNCH_BLOCKING", "1")
-    submissions = []
-    original = device.queue.submit
-    monkeypatch.setattr(device.queue, "submit", lambda c: (submissions.append(c), original(c))[1], raising=False)
+    submissions = inside.note_calls(monkeypatch, device.queue, "submit")
     scan = gw.Scan(device, strategy=strategy)
     run = scan.execute(input=gw.asarray(X, device), trials=2, enable_gpu_timing=True, enable_cpu_timing=True)
     assert len(submissions) == len(run.plan.steps)
@@ -474,9 +291,6 @@ def test_launch_blocking_raises_at_the_step_that_failed(device, monkeypatch):
     monkeypatch.setenv("GRIDWISE_LAUNCH_BLOCKING", "1")
     scan = gw.Scan(device, strategy="reduce_then_scan")
     scan.execute(input=x)
-    from gridwise_py.backend.device_errors import watch_errors
-    from gridwise_py.runtime import executor
-
     waits = []
 
     def failing_wait(_device):
@@ -601,19 +415,6 @@ def test_with_the_checks_every_index_finds_its_own_element(fresh_device, monkeyp
         np.testing.assert_array_equal(output.to_numpy(), want)
 
 
-@pytest.mark.parametrize("which", ["input", "output"])
-def test_a_buffer_destroyed_between_two_calls_is_refused(device, which):
-    scan = gw.Scan(device)
-    arrays = {"input": gw.asarray(X, device), "output": gw.empty(X.size, "u32", device)}
-    scan.execute(**arrays)
-    arrays[which].buffer.destroy()
-    for again in ({}, arrays, {"input": arrays["input"]}):
-        with pytest.raises(gw.BufferUsageError, match="destroyed"):
-            scan.execute(**again)
-    fresh = {"input": gw.asarray(X, device), "output": gw.empty(X.size, "u32", device)}
-    np.testing.assert_array_equal(scan.execute(**fresh).output.to_numpy(), PREFIX)
-
-
 # What would abort the process, were it submitted, runs in a process of its own.
 _PREAMBLE = """
 import numpy as np, wgpu, gridwise_py as gw
@@ -667,6 +468,4 @@ def test_a_destroyed_buffer_is_an_error_and_not_the_end_of_the_process(device):
     code = _PREAMBLE
     for name, uses in _RISKY.items():
         code += f"\nx, raw = made()\n{uses}\nassert gw.sum(X, device=device) == X.sum()\nprint({name!r}, flush=True)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=1200, check=False)
-    assert done.returncode == 0, done.stderr[-800:]
-    assert done.stdout.splitlines() == list(_RISKY)
+    assert python(code).stdout.splitlines() == list(_RISKY)

@@ -2,9 +2,6 @@
 
 import dataclasses
 import gc
-import subprocess
-import sys
-import textwrap
 import threading
 import time
 import weakref
@@ -17,18 +14,17 @@ import gridwise_py as gw
 from gridwise_py.planning.plan import Shader
 from gridwise_py.runtime import compile_threads as threads_module
 from gridwise_py.runtime import pipelines
-from gridwise_py.runtime.compile_threads import compile_threads
 from gridwise_py.runtime.context import context_of
 from gridwise_py.runtime.executor import Executor
 from gridwise_py.runtime.pipelines import PipelineCache
-from gridwise_py.runtime.run import bracket
 from gridwise_py.tuning.rows import MOST_ITEMS
+from helpers import inside
 from helpers.renewed import KeptPipelines, new_executor
+from helpers.running import LONG_S, in_threads, python, wait_until
 from helpers.strategies import shape_data
 
 pytestmark = pytest.mark.ahead
 
-LONG_S = 60.0
 X = np.random.default_rng(7).integers(0, 1000, 100_003, dtype=np.uint32)
 # Two shapes: up to 1,000 items, and above.
 ROWS = {"reduce": ((0, 1000, shape_data(64, 1, 8)), (1000, MOST_ITEMS, shape_data(128, 2, 16)))}
@@ -59,11 +55,11 @@ class Compilations:
 @pytest.fixture(params=[KeptPipelines])
 def compilations(request, monkeypatch):
     """Those for the shared device; with `on_own_devices`, those for other ones."""
-    compile_threads().finish()  # what earlier tests have left
+    inside.finish_compiling()  # what earlier tests have left
     found = Compilations(monkeypatch, request.param)
     yield found
     found.gate.set()
-    compile_threads().finish()
+    inside.finish_compiling()
 
 
 @pytest.fixture
@@ -85,23 +81,16 @@ def reduce(renewed_device):
     return _reduce(renewed_device, renewed_device)
 
 
-def _wait_until(condition):
-    end = time.monotonic() + LONG_S
-    while not condition():
-        assert time.monotonic() < end, "it never comes true"
-        time.sleep(0.002)
-
-
 def test_a_call_does_not_wait_for_the_pipelines_of_other_lengths(reduce, compilations, at_once):
     compilations.held = {128}
     x = gw.asarray(X, reduce.device)
     assert reduce.execute(input=x[:5]).output.to_numpy()[0] == X[:5].sum()
-    _wait_until(lambda: compilations.begun == [64, 128])
+    wait_until(lambda: compilations.begun == [64, 128])
     for n in (1, 77, 1000):  # nor do those after it
         assert reduce.execute(input=x[:n]).output.to_numpy()[0] == X[:n].sum()
     assert compilations.ended == [64]
     compilations.gate.set()
-    compile_threads().finish()
+    inside.finish_compiling()
     assert reduce.execute(input=x).output.to_numpy()[0] == X.sum()
     assert compilations.begun == compilations.ended == [64, 128], "each is compiled once"
 
@@ -110,7 +99,7 @@ def test_a_call_waits_for_the_pipeline_that_compiles_already(reduce, compilation
     compilations.held = {128}
     x = gw.asarray(X, reduce.device)
     reduce.execute(input=x[:5])
-    _wait_until(lambda: compilations.begun == [64, 128])
+    wait_until(lambda: compilations.begun == [64, 128])
     results = []
     caller = threading.Thread(target=lambda: results.append(int(reduce.execute(input=x).output.to_numpy()[0])))
     caller.start()
@@ -170,13 +159,13 @@ def test_the_module_of_pipelines_that_compile_side_by_side_is_made_once(device, 
 
 def test_what_was_compiled_for_a_plan_that_is_gone_is_gone(reduce):
     """A task that is done keeps no pipeline, nor one that waits the device."""
-    executor = context_of(reduce.device).executor
-    reduce.execute(input=gw.asarray(X[:5], reduce.device))
-    compile_threads().finish()
-    assert executor.counts["pipelines"] == 2
-    executor.clear()
-    _wait_until(lambda: executor.counts["pipelines"] == 0)
-    assert executor.counts["modules"] == 0
+    device = reduce.device
+    reduce.execute(input=gw.asarray(X[:5], device))
+    inside.finish_compiling()
+    assert inside.counts(device)["pipelines"] == 2
+    inside.forget_plans(device)
+    wait_until(lambda: inside.counts(device)["pipelines"] == 0)
+    assert inside.counts(device)["modules"] == 0
 
 
 @on_own_devices
@@ -187,7 +176,7 @@ def test_pipelines_ahead_keep_no_device(device, compilations):
     del own
     gc.collect()
     assert gone() is None, "what waits to be compiled keeps it"
-    compile_threads().finish()
+    inside.finish_compiling()
     assert compilations.begun == [64]
 
 
@@ -196,13 +185,13 @@ def test_a_device_that_goes_while_it_compiles(device, compilations, at_once):
     compilations.held = {128}
     own = gw.request_device(device.adapter)
     _reduce(own, device).execute(input=gw.asarray(X[:5], own))
-    _wait_until(lambda: compilations.begun == [64, 128])
+    wait_until(lambda: compilations.begun == [64, 128])
     gone = weakref.ref(own)
     del own
     gc.collect()
     compilations.gate.set()
-    _wait_until(lambda: compilations.ended == [64, 128])
-    _wait_until(lambda: gc.collect() >= 0 and gone() is None)
+    wait_until(lambda: compilations.ended == [64, 128])
+    wait_until(lambda: gc.collect() >= 0 and gone() is None)
 
 
 @on_own_devices
@@ -219,7 +208,7 @@ def test_a_device_that_is_destroyed_while_it_compiles(device, compilations, wgpu
 
     caller = threading.Thread(target=call)
     caller.start()
-    _wait_until(lambda: compilations.begun == [64])
+    wait_until(lambda: compilations.begun == [64])
     own.destroy()
     compilations.gate.set()
     caller.join(LONG_S)
@@ -243,7 +232,7 @@ def test_an_error_ahead_is_raised_where_the_pipeline_is_needed(device):
     executor = new_executor(device)
     plan = gw.Copy(device).plan(gw.Layout.separate(input=64, output=64))
     ahead = executor.pipelines.get_siblings_ahead(_with_broken(plan, "siblings"))
-    compile_threads().finish()
+    inside.finish_compiling()
     assert len(executor.pipelines_of(plan)) == len(plan.kernels)
     broken = _with_broken(plan, "steps")
     for _ in range(2):  # and every time
@@ -265,34 +254,24 @@ def test_what_failed_ahead_is_tried_again_where_it_is_needed(reduce, monkeypatch
     monkeypatch.setattr(KeptPipelines, "_compiled", failing_once)
     x = gw.asarray(X, reduce.device)
     reduce.execute(input=x[:5])
-    compile_threads().finish()
+    inside.finish_compiling()
     assert failed
     assert reduce.execute(input=x).output.to_numpy()[0] == X.sum()
 
 
 def test_an_error_comes_to_the_caller_of_that_text_alone(device):
     plan = gw.Copy(device).plan(gw.Layout.separate(input=64, output=64))
-    broken, errors, right = _with_broken(plan, "steps"), [], []
+    broken = _with_broken(plan, "steps")
 
-    def fail():
+    def work(number):
         for _ in range(10):
-            try:
-                new_executor(device).pipelines_of(broken)
-            except gw.ShaderError as error:
-                errors.append(str(error))
+            if number % 2:
+                assert len(new_executor(device).pipelines_of(plan)) == len(plan.kernels)
+            else:
+                with pytest.raises(gw.ShaderError, match="broken"):
+                    new_executor(device).pipelines_of(broken)
 
-    def succeed():
-        for _ in range(10):
-            right.append(len(new_executor(device).pipelines_of(plan)))
-
-    callers = [threading.Thread(target=work) for work in (fail, succeed, fail, succeed)]
-    for caller in callers:
-        caller.start()
-    for caller in callers:
-        caller.join(LONG_S)
-    assert right == [len(plan.kernels)] * 20
-    assert len(errors) == 20
-    assert all("broken" in error for error in errors)
+    in_threads(work)
 
 
 # ---- the end of the process
@@ -300,10 +279,10 @@ def test_an_error_comes_to_the_caller_of_that_text_alone(device):
 _AT_THE_END = """
 import atexit, os, signal, sys, threading
 import gridwise_py as gw
+import dataclasses
 from gridwise_py.runtime import compile_threads as module
 from gridwise_py.runtime.context import context_of
 from gridwise_py.runtime.pipelines import PipelineCache
-import dataclasses
 
 module._QUIET_S = 0.0
 begun, compiled = threading.Event(), PipelineCache._compiled
@@ -348,11 +327,7 @@ assert begun.wait(60)
     ids=["end", "exit", "error", "interrupt", "fork"],
 )
 def test_the_process_ends_well_while_something_compiles(device, end, status):
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(_AT_THE_END) + end],
-        capture_output=True, text=True, timeout=1200, check=False,
-    )  # fmt: skip
-    assert done.returncode == status, done.stderr
+    done = python(_AT_THE_END + end, status=status)
     assert done.stdout == "ended\n", "what is under way is waited for, and nothing is begun"
     assert ("Traceback" in done.stderr) == (status not in (0, 3)), done.stderr
 
@@ -370,14 +345,6 @@ def test_a_timed_call_has_nothing_compile_beneath_it(reduce, compilations, monke
     assert compilations.begun == [64]
     reduce.execute(input=x[:5], **{f"enable_{clock}_timing": True})
     assert compilations.ended == [64, 128]
-
-
-def test_whatever_the_cpu_times_has_nothing_compile_beneath_it(reduce, compilations, monkeypatch):
-    monkeypatch.setattr(threads_module, "_QUIET_S", 1e9)
-    reduce.execute(input=gw.asarray(X[:5], reduce.device))
-    before = []
-    bracket(reduce.device, lambda: before.extend(compilations.ended))
-    assert before == [64, 128]
 
 
 def test_a_measurement_has_nothing_compile_beneath_it(reduce, compilations, monkeypatch, steady_clock):
@@ -398,15 +365,14 @@ def test_a_measurement_has_nothing_compile_beneath_it(reduce, compilations, monk
 
 
 def test_after_a_warm_up_calls_compile_nothing(renewed_device):
-    cache = context_of(renewed_device).executor.pipelines
-    compiled = gw.warm_up(renewed_device, "sum", "cumsum", dtype="u32")
-    assert compiled == cache.compiled > 0
+    compiled = gw.warm_up(renewed_device, "sum", "cumsum", dtype=["u32", "f32"])
+    assert compiled == inside.compiled(renewed_device) > 0
     for n in (1, 1000, X.size):
         assert gw.sum(X[:n], device=renewed_device) == X[:n].sum()
+        assert gw.sum(X[:n].astype(np.float32), device=renewed_device) > 0
         np.testing.assert_array_equal(gw.cumsum(X[:n], device=renewed_device), np.cumsum(X[:n]))
-    assert cache.compiled == compiled
-    assert not [task for task in cache._tasks.values() if not task.done]
-    assert gw.warm_up(renewed_device, "sum", "cumsum") == 0
+    assert inside.compiled(renewed_device) == compiled
+    assert gw.warm_up(renewed_device, "sum", "cumsum") == 0, "nor is anything left to compile"
 
 
 def test_a_warm_up_of_a_primitive(reduce, compilations):
@@ -414,21 +380,13 @@ def test_a_warm_up_of_a_primitive(reduce, compilations):
     assert gw.warm_up(device, reduce) == 2
     assert compilations.ended.count(64) == compilations.ended.count(128) == 1
     reduce.execute(input=gw.asarray(X, device))
-    assert context_of(device).executor.pipelines.compiled == 2
+    assert inside.compiled(device) == 2
 
 
 def test_a_warm_up_for_one_length_waits_for_that(reduce, compilations, at_once):
     compilations.held = {128}
     gw.warm_up(reduce.device, reduce, n=10)
     assert compilations.ended == [64]
-
-
-def test_a_warm_up_takes_several_datatypes(renewed_device):
-    compiled = gw.warm_up(renewed_device, "sum", dtype=["u32", "f32"])
-    assert compiled == context_of(renewed_device).executor.pipelines.compiled
-    x = X[:100].astype(np.float32)
-    assert gw.sum(x, device=renewed_device) == x.sum()
-    assert context_of(renewed_device).executor.pipelines.compiled == compiled
 
 
 def test_a_warm_up_without_names_measures_the_device(fresh_device):
@@ -447,39 +405,29 @@ def test_every_function_can_be_warmed_up(renewed_device):
 
 
 def test_after_a_warm_up_for_counts_calls_with_counts_compile_nothing(renewed_device):
-    cache = context_of(renewed_device).executor.pipelines
     counts = gw.asarray(np.array([900], dtype=np.uint32), renewed_device)
     x = gw.asarray(X[:1000], renewed_device)
     scan = gw.Scan(renewed_device, "u32")
     plain = gw.warm_up(renewed_device, "sum", scan)
     assert gw.warm_up(renewed_device, "sum", scan, "searchsorted", counted=True) > 0, "they are other texts"
-    compiled = cache.compiled
+    compiled = inside.compiled(renewed_device)
     assert gw.sum(x.counted_by(counts)).item() == X[:900].sum(dtype=np.uint32)
     found = scan.execute(input=x, n=counts).output.to_numpy()
     np.testing.assert_array_equal(found, np.cumsum(X[:900], dtype=np.uint32))
-    assert cache.compiled == compiled > plain > 0
+    assert inside.compiled(renewed_device) == compiled > plain > 0
 
 
 def test_selections_segments_and_reductions_to_structs_are_warmed_up(renewed_device):
-    cache = context_of(renewed_device).executor.pipelines
     names = ("compress", "reduce_by_key", "segmented_reduce", "repeat", "argmax")
-    assert gw.warm_up(renewed_device, *names) == cache.compiled > 5
-    compiled = cache.compiled
+    assert gw.warm_up(renewed_device, *names) == inside.compiled(renewed_device) > 5
+    compiled = inside.compiled(renewed_device)
     x, keys, offsets = X[:1000], X[:1000] % 7, np.array([0, 10, 10, 1000], dtype=np.uint32)
     np.testing.assert_array_equal(gw.compress(x % 2 == 0, x, device=renewed_device), x[x % 2 == 0])
     assert gw.reduce_by_key(keys, x, device=renewed_device).values.sum(dtype=np.uint32) == x.sum(dtype=np.uint32)
     assert gw.segmented_reduce(x, offsets, device=renewed_device)[1] == 0
     assert gw.repeat(x, keys, device=renewed_device).size == keys.sum()
     assert gw.argmax(x, device=renewed_device) == x.argmax()
-    assert cache.compiled == compiled
-
-
-def test_primitives_with_numbers_segments_and_axes_are_warmed_up(renewed_device):
-    half = gw.Reduce(renewed_device, gw.f32("x") * gw.scalar("factor", "f32"))
-    repeat = gw.Repeat(renewed_device, "u32", size=100)
-    rows = gw.ReduceAxis(renewed_device, "f32", shape=(10, 33), axis=1)
-    assert gw.warm_up(renewed_device, half, repeat, rows) > 3
-    assert gw.warm_up(renewed_device, half, repeat, rows) == 0
+    assert inside.compiled(renewed_device) == compiled
 
 
 def test_mistakes_are_refused_before_anything_is_compiled(renewed_device, fresh_device):
@@ -490,7 +438,7 @@ def test_mistakes_are_refused_before_anything_is_compiled(renewed_device, fresh_
         bindings={"x": "read_write"},
         workgroups=1,
     )
-    compiled = context_of(renewed_device).executor.pipelines.compiled
+    compiled = inside.compiled(renewed_device)
     for arguments, options, message in [
         (("sort",), {}, "device first"),
         ((renewed_device, "sort", "cumsun"), {}, "did you mean 'cumsum'"),
@@ -507,4 +455,4 @@ def test_mistakes_are_refused_before_anything_is_compiled(renewed_device, fresh_
         gw.warm_up(renewed_device, "sort", dtype="c64")
     with pytest.raises(gw.DatatypeError, match="complex128"):
         gw.warm_up(renewed_device, "sum", dtype=np.complex128)
-    assert context_of(renewed_device).executor.pipelines.compiled == compiled
+    assert inside.compiled(renewed_device) == compiled

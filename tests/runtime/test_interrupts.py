@@ -16,7 +16,7 @@ import pytest
 from wgpu.backends.wgpu_native import ffi
 
 import gridwise_py as gw
-from gridwise_py.backend.queues import queue_is_idle
+from helpers.inside import is_idle
 from helpers.paths import with_helpers
 
 LARGE = np.arange(3 << 20, dtype=np.uint32)
@@ -35,7 +35,7 @@ def _interrupted(device, wait):
         pass
     finally:
         timer.cancel()
-    return found if queue_is_idle(device) is False else None
+    return found if is_idle(device) is False else None
 
 
 # In one dispatch: on a GPU, dispatches of microseconds take as long to record as to run.

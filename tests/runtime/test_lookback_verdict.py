@@ -10,11 +10,11 @@ from click.testing import CliRunner
 import gridwise_py as gw
 from gridwise_py.bench.results.context import run_context
 from gridwise_py.cli import main
-from gridwise_py.planning import builder, shaders
 from gridwise_py.runtime import lookback_selftest as lookback
 from gridwise_py.runtime.context import context_of
 from gridwise_py.runtime.lookback_selftest import lookback_verdict
 from gridwise_py.types.capabilities import LookbackVerdict
+from helpers import inside
 from helpers.bare import device_with
 from helpers.cases import CPU, FULL
 from helpers.renewed import new_executor
@@ -68,18 +68,16 @@ def spoilt(monkeypatch):
     """Return a function that changes the texts that are composed from now on."""
 
     def spoil(*changes):
-        def compose(name, **context):
-            text = shaders.compose(name, **context)
+        def change(name, text):
             for old, new in changes:
                 assert old in text
                 text = text.replace(old, new)
             return text
 
-        builder._shader.cache_clear()
-        monkeypatch.setattr(builder, "compose", compose)
+        inside.change_texts(monkeypatch, change)
 
     yield spoil
-    builder._shader.cache_clear()
+    inside.forget_texts()
 
 
 def _strategy(capabilities=FULL, **options):

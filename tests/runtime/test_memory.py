@@ -1,10 +1,6 @@
 """The caching allocator: who gets which memory, what is kept for how long, and what happens when there is none."""
 
 import gc
-import random
-import sys
-import weakref
-from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,20 +11,15 @@ from hypothesis import strategies as st
 
 import gridwise_py as gw
 from gridwise_py.backend.mapped_memory import MAP_USAGE
-from gridwise_py.primitives import base
 from gridwise_py.runtime import executor, memory
-from gridwise_py.runtime.context import context_of
 from gridwise_py.runtime.memory import block_bytes
+from helpers import inside
+from helpers.inside import block
 from helpers.paths import ROOT
 
 U = wgpu.BufferUsage
 N = 1000
 X = np.arange(N, dtype=np.uint32)
-
-
-def block(array):
-    """The memory of an Array, which the test does not keep the allocator from reusing."""
-    return array.lease.buffer.uid
 
 
 def blocks(device, count, n=N):
@@ -76,35 +67,6 @@ def test_memory_comes_back_when_an_array_goes_what_was_made_first_first(renewed_
     assert blocks(renewed_device, 1).isdisjoint(was)
 
 
-def test_a_loop_soon_gets_the_same_blocks_in_each_turn(renewed_device):
-    """Whatever the order in which they come back: so the bindings of its calls are found, not made."""
-    turns, kept = [], None
-    for turn in range(24):
-        a, b = (gw.empty(N, "u32", renewed_device) for _ in range(2))
-        c = gw.empty(N, "u32", renewed_device)
-        turns.append([block(each) for each in (a, b, c)])
-        kept = [a, c] if turn % 2 else [c, b]  # the results of a turn live until the next one
-        del a, b, c
-    del kept
-    assert turns[4:14] == turns[14:]
-
-
-def _view(array):
-    return array[3:5]
-
-
-def _counted(array):
-    return array.counted_by(gw.asarray(np.ones(1, np.uint32), array.device))
-
-
-def _chunked(array):
-    return gw.ChunkedArray([array])[2:9]
-
-
-def _bound(array):
-    return gw.Copy(array.device).bind(input=array)
-
-
 def _run(array):
     primitive = gw.Copy(array.device)
     run = primitive.execute(input=gw.asarray(X, array.device), output=array)
@@ -118,15 +80,20 @@ def _primitive(array):
     return primitive
 
 
-def _trimmed(array):
-    return _counted(array).trim()
+def _counted(array):
+    return array.counted_by(gw.asarray(np.ones(1, np.uint32), array.device))
+
+
+HOLDERS = (
+    lambda array: array[3:5], _counted, lambda array: _counted(array).trim(), _run, _primitive,
+    lambda array: gw.ChunkedArray([array])[2:9], lambda array: gw.Copy(array.device).bind(input=array),
+)  # fmt: skip
 
 
 def test_memory_stays_with_everything_that_shows_it(renewed_device):
-    holders = (_view, _counted, _chunked, _bound, _run, _primitive, _trimmed)
-    arrays = [gw.asarray(X, renewed_device) for _ in holders]
+    arrays = [gw.asarray(X, renewed_device) for _ in HOLDERS]
     was = [block(array) for array in arrays]
-    held = [holder(array) for holder, array in zip(holders, arrays, strict=True)]
+    held = [holder(array) for holder, array in zip(HOLDERS, arrays, strict=True)]
     del arrays
     gc.collect()
     assert blocks(renewed_device, 40).isdisjoint(was)
@@ -239,7 +206,7 @@ def test_recorded_commands_keep_their_memory_until_they_are_submitted(renewed_de
     commands = encoder.finish() if finished else None
     if finished:
         del encoder
-    context_of(renewed_device).executor.clear()
+    inside.forget_plans(renewed_device)
     gc.collect()
     sizes = (1, 4, 16, 64, N)
     fill = [gw.asarray(np.full(n, 7, np.uint32), renewed_device) for n in sizes for _ in range(20)]
@@ -377,33 +344,17 @@ def test_temporary_memory_is_counted_and_comes_back(renewed_device):
     assert gw.memory_stats(renewed_device).in_use_bytes == before + scratch_bytes
     scan.release()
     del bound
-    context_of(renewed_device).executor.clear()
+    inside.forget_plans(renewed_device)
     gc.collect()
     stats = gw.memory_stats(renewed_device)
     assert (stats.in_use_bytes, stats.cached_bytes) == (before, scratch_bytes)
 
 
-def test_temporary_memory_begins_with_zeros(renewed_device, monkeypatch):
-    """As a plan says; also where the memory had other contents, which several kernels would not survive."""
-    for least in (0, 1 << 20):
-        monkeypatch.setattr(memory, "_CLEARED_BYTES", least)
-        pool = context_of(renewed_device).memory
-        for n in (4, N, 1 << 19):
-            gw.asarray(np.full(n, 0xFFFFFFFF, np.uint32), renewed_device)
-            reuses = gw.memory_stats(renewed_device).reuses
-            lease = pool.take_zeroed(4 * n)
-            assert gw.memory_stats(renewed_device).reuses == reuses + (4 * n >= least)
-            assert not gw.Array(lease.buffer, "u32").to_numpy().any()
-
-
 @pytest.mark.parametrize("strategy", ["lookback", "reduce_then_scan"])
 def test_plans_on_memory_with_old_contents_compute_the_same(renewed_device, monkeypatch, strategy):
-    monkeypatch.setattr(memory, "_CLEARED_BYTES", 0)
     rng = np.random.default_rng(1)
     for n in (70_001, 30_001):
-        lengths = (4, 64, N, n, 2 * n) * 3
-        garbage = [gw.asarray(np.full(k, 0xFFFFFFFF, np.uint32), renewed_device) for k in lengths]
-        del garbage
+        inside.fill_memory(monkeypatch, renewed_device, 4, 64, N, n, 2 * n)
         x = rng.integers(0, 1 << 32, n, dtype=np.uint32)
         found = gw.Scan(renewed_device, strategy=strategy).execute(input=gw.asarray(x, renewed_device)).output
         np.testing.assert_array_equal(found.to_numpy(), np.cumsum(x, dtype=np.uint32))
@@ -446,12 +397,11 @@ def test_a_device_short_of_memory_empties_the_cache_and_goes_on(renewed_device, 
 def test_plans_go_where_the_cache_was_not_enough(renewed_device, short):
     scan, x = gw.Scan(renewed_device), gw.asarray(X, renewed_device)
     scan.execute(input=x)
-    own = context_of(renewed_device).executor
-    assert own.counts["plans"] == 1
-    refused = short(lambda: own.counts["plans"] > 0)
+    assert inside.counts(renewed_device)["plans"] == 1
+    refused = short(lambda: inside.counts(renewed_device)["plans"] > 0)
     y = gw.empty(17, "u32", renewed_device)
     assert len(refused) == 2
-    assert own.counts["plans"] == 0
+    assert inside.counts(renewed_device)["plans"] == 0
     np.testing.assert_array_equal(scan.execute().output.to_numpy(), np.cumsum(X, dtype=np.uint32))
     assert y.size == 17
 
@@ -477,51 +427,7 @@ def test_a_device_that_stays_short_says_what_to_do_and_keeps_what_it_has(renewed
     np.testing.assert_array_equal(scan.execute(input=x).output.to_numpy(), wanted)
 
 
-def test_another_error_is_not_taken_for_a_lack_of_memory(renewed_device, monkeypatch):
-    gw.asarray(X, renewed_device)
-
-    def create_buffer(**_options):
-        raise wgpu.GPUValidationError("Something else.")
-
-    monkeypatch.setattr(renewed_device, "create_buffer", create_buffer, raising=False)
-    with pytest.raises(gw.DeviceError, match="Something else"):
-        gw.empty(17, "u32", renewed_device)
-    stats = gw.memory_stats(renewed_device)
-    assert (stats.emptied, stats.cached_blocks) == (0, 1)
-
-
 # ---- threads, ends
-
-
-def test_threads_never_share_memory(device):
-    """Each fills its arrays with numbers of its own, drops some, and finds the others as they were."""
-    failures = []
-
-    def work(seed):
-        rng, live = random.Random(seed), []
-        for i in range(150):
-            number = seed * 1000 + i
-            live.append((gw.asarray(np.full(rng.randrange(1, 300), number, np.uint32), device), number))
-            if rng.random() < 0.6:
-                live.pop(rng.randrange(len(live)))
-            if live and rng.random() < 0.1:
-                array, number = live[rng.randrange(len(live))]
-                if not (array.to_numpy() == number).all():
-                    failures.append((seed, i))
-        failures.extend((seed, number) for array, number in live if not (array.to_numpy() == number).all())
-
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(work, range(1, 5)))
-    assert failures == []
-
-
-def test_two_devices_share_nothing(fresh_device, device):
-    x = gw.asarray(X, fresh_device)
-    was = x.lease.buffer
-    del x
-    others = [gw.empty(N, "u32", device) for _ in range(5)]
-    assert all(array.lease.buffer is not was for array in others)
-    assert gw.memory_stats(fresh_device).cached_blocks == 1
 
 
 def test_a_destroyed_device_keeps_nothing(fresh_device):
@@ -538,45 +444,6 @@ def test_a_destroyed_device_keeps_nothing(fresh_device):
     assert gw.empty_cache(fresh_device) == 0
 
 
-@pytest.mark.parametrize("place", ["reuse", "Lease", "take_back"])
-def test_an_interrupt_loses_a_block_and_no_content(renewed_device, monkeypatch, place):
-    """It is in no list then; `empty_cache` forgets it, and nobody has it twice."""
-    x = gw.asarray(X, renewed_device)
-    gw.asarray(X, renewed_device)
-    owner = memory if place == "Lease" else memory.BlockSize
-
-    def interrupted(*args):
-        if place == "reuse":
-            args[0].free.pop()
-        raise KeyboardInterrupt
-
-    real = getattr(owner, place)
-    monkeypatch.setattr(owner, place, interrupted)
-    if place == "take_back":
-        with _unraisable():
-            x = None
-    else:
-        with pytest.raises(KeyboardInterrupt):
-            gw.empty(N, "u32", renewed_device)
-    monkeypatch.setattr(owner, place, real)
-    gw.empty_cache(renewed_device)
-    stats = gw.memory_stats(renewed_device)
-    assert stats.in_use_blocks == (0 if x is None else 1)
-    live = [gw.asarray(X + i, renewed_device) for i in range(5)]
-    for i, array in enumerate(live):
-        np.testing.assert_array_equal(array.to_numpy(), X + i)
-
-
-class _unraisable:
-    """Takes what a destructor raises, which Python prints and forgets."""
-
-    def __enter__(self):
-        self._hook, sys.unraisablehook = sys.unraisablehook, lambda _unraisable: None
-
-    def __exit__(self, *_exception):
-        sys.unraisablehook = self._hook
-
-
 # ---- calls that make their outputs
 
 
@@ -585,7 +452,7 @@ def test_a_call_that_makes_its_output_makes_and_binds_nothing_new(renewed_device
     """Whether the caller keeps no output, the last, or some; and with several inputs by turns."""
     scan = gw.Scan(renewed_device)
     arrays = [gw.asarray(X + i, renewed_device) for i in range(inputs)]
-    outputs, made = [], []
+    outputs = []
 
     def calls():
         for i in range(20 * inputs):
@@ -593,14 +460,10 @@ def test_a_call_that_makes_its_output_makes_and_binds_nothing_new(renewed_device
             del outputs[: max(0, len(outputs) - kept)]
 
     calls()
-    for name in ("create_buffer", "create_buffer_with_data", "create_bind_group", "create_compute_pipeline"):
-        real = getattr(renewed_device, name)
-
-        def noting(*args, _name=name, _real=real, **options):
-            made.append(_name)
-            return _real(*args, **options)
-
-        monkeypatch.setattr(renewed_device, name, noting, raising=False)
+    made = inside.note_calls(
+        monkeypatch, renewed_device,
+        "create_buffer", "create_buffer_with_data", "create_bind_group", "create_compute_pipeline",
+    )  # fmt: skip
     calls()
     assert made == []
     for output, i in outputs:
@@ -658,22 +521,6 @@ def test_what_is_left_out_is_that_of_the_last_call(renewed_device):
         np.testing.assert_array_equal(y.to_numpy(), X[::-1])
 
 
-def test_a_given_output_stays_with_other_inputs_and_is_not_parsed_again(renewed_device, monkeypatch):
-    scan, inputs = gw.Scan(renewed_device), [gw.asarray(np.roll(X, i), renewed_device) for i in range(3)]
-    y = gw.empty(N, "u32", renewed_device)
-    scan.execute(input=inputs[0], output=y)
-    for x in inputs:
-        scan.execute(input=x)
-    monkeypatch.setattr(base, "parse", lambda *_: pytest.fail("parsed again"))
-    for i, x in enumerate(inputs):
-        assert scan.execute(input=x).output is y
-        np.testing.assert_array_equal(y.to_numpy(), np.cumsum(np.roll(X, i), dtype=np.uint32))
-    monkeypatch.undo()
-    y.lease.buffer.destroy()
-    with pytest.raises(gw.BufferUsageError, match="destroyed"):
-        scan.execute(input=inputs[0])
-
-
 def test_a_known_call_counts_as_a_use_of_its_plan_and_its_binding(renewed_device, monkeypatch):
     """What is in use stays, while others are dropped."""
     monkeypatch.setattr(executor, "_MAX_BINDINGS", 4)
@@ -688,7 +535,7 @@ def test_a_known_call_counts_as_a_use_of_its_plan_and_its_binding(renewed_device
     for other in others:
         scan.execute(input=x, output=other)
         assert scan.bind(input=x, output=y).bound_plan is kept
-    assert context_of(renewed_device).executor.counts["plans"] <= 3
+    assert inside.counts(renewed_device)["plans"] <= 3
 
 
 def test_in_place_is_known_of_a_repeated_call(renewed_device):
@@ -702,32 +549,13 @@ def test_in_place_is_known_of_a_repeated_call(renewed_device):
         np.testing.assert_array_equal(x.to_numpy(), X)
 
 
-def test_known_calls_keep_no_array(renewed_device):
-    scan = gw.Scan(renewed_device)
-    x = gw.asarray(X, renewed_device)
-    for _ in range(3):
-        run = scan.execute(input=x)
-    gone = [weakref.ref(thing) for thing in (x, run.output)]
-    scan.release()
-    del x, run
-    gc.collect()
-    assert [reference() for reference in gone] == [None, None]
-    for n in range(1, 200):
-        scan.execute(input=gw.asarray(X[:n], renewed_device))
-    assert len(scan._known_calls) <= 64
-
-
 # ---- soak
 
 
-def _soak(device, calls, seed):
-    sys.path.append(str(ROOT / "benchmarks"))
+@pytest.mark.parametrize("calls", [300, pytest.param(100_000, marks=pytest.mark.slow)])
+def test_no_two_live_arrays_share_memory(renewed_device, monkeypatch, calls):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
     import memory_soak
 
-    return memory_soak.Soak(device, seed).run(calls)
-
-
-@pytest.mark.parametrize("calls", [300, pytest.param(100_000, marks=pytest.mark.slow)])
-def test_no_two_live_arrays_share_memory(renewed_device, calls):
-    levels = _soak(renewed_device, calls, seed=1)
+    levels = memory_soak.Soak(renewed_device, 1).run(calls)
     assert max(levels[5:]) <= 2 * max(levels[:5])

@@ -2,21 +2,13 @@
 
 import itertools
 import os
-import subprocess
-import sys
-import threading
 
 import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.runtime import pinned as module
-from gridwise_py.types.datatype import STORAGE_DATATYPES
-
-
-def _random(n, dtype=np.uint32, seed=0):
-    bits = np.random.default_rng([n, seed]).integers(0, 256, n * np.dtype(dtype).itemsize, dtype=np.uint8)
-    return bits.view(dtype)
+from helpers.running import in_threads, python
+from helpers.transfers import hide_mapped_memory, random_items, same_bits, time_out_at_mapping
 
 
 def _up(device, data):
@@ -36,18 +28,13 @@ def _down(x):
         return items.copy()
 
 
-def _same_bits(found, wanted):
-    assert found.dtype == wanted.dtype
-    np.testing.assert_array_equal(found.view(np.uint8), wanted.view(np.uint8))
-
-
 def test_there_and_back(device):
-    for (name, datatype), n in itertools.product(STORAGE_DATATYPES.items(), (0, 1, 2, 3, 1001)):
-        data = _random(n, datatype.dtype)
+    for (name, datatype), n in itertools.product(gw.STORAGE_DATATYPES.items(), (0, 1, 2, 3, 1001)):
+        data = random_items(n, datatype.dtype)
         x = gw.asarray(_up(device, data), device)
         assert x.datatype.name == name
-        _same_bits(x.to_numpy(), data)
-        _same_bits(_down(x), data)
+        same_bits(x.to_numpy(), data)
+        same_bits(_down(x), data)
 
 
 def test_memory_is_used_again_and_again(device):
@@ -61,7 +48,7 @@ def test_memory_is_used_again_and_again(device):
         with up.mapped() as items:
             if wanted is not None:
                 np.testing.assert_array_equal(items, wanted)  # what was written stays
-            items[:] = wanted = _random(5000, seed=seed)
+            items[:] = wanted = random_items(5000, seed=seed)
         assert x.copy_from(up) is x
         with gw.scan(x).to_numpy(out=down).mapped() as items:
             np.testing.assert_array_equal(items, np.cumsum(wanted, dtype=np.uint32))
@@ -71,24 +58,24 @@ def test_memory_is_used_again_and_again(device):
 
 
 def test_views(device):
-    data, part = _random(100), _random(40, seed=1)
+    data, part = random_items(100), random_items(40, seed=1)
     x = gw.asarray(data, device)
     assert x[7:47].copy_from(_up(device, part)).offset == 7
     data[7:47] = part
-    _same_bits(x.to_numpy(), data)
-    _same_bits(_down(x[3:99]), data[3:99])
+    same_bits(x.to_numpy(), data)
+    same_bits(_down(x[3:99]), data[3:99])
 
 
 def test_halves_of_words(device):
-    data = _random(9, np.float16)
+    data = random_items(9, np.float16)
     x = gw.asarray(data, device)
-    _same_bits(_down(x[2:5]), data[2:5])
+    same_bits(_down(x[2:5]), data[2:5])
     with pytest.raises(gw.ArgumentError, match="within a word"):
         _down(x[1:5])
     for view in (x[2:5], x[1:5]):
         with pytest.raises(gw.ArgumentError, match="shares a word"):
             view.copy_from(_up(device, data[: view.size]))
-    _same_bits(x.to_numpy(), data)
+    same_bits(x.to_numpy(), data)
 
 
 def test_the_gpu_is_done_before_the_cpu_writes(device):
@@ -107,8 +94,8 @@ def test_the_gpu_is_done_before_the_cpu_writes(device):
 
 
 def test_what_does_not_fit(device, fresh_device):
-    x = gw.asarray(_random(9), device)
-    up, down = _up(device, _random(9)), gw.pinned_empty(9, "u32", "down", device)
+    x = gw.asarray(random_items(9), device)
+    up, down = _up(device, random_items(9)), gw.pinned_empty(9, "u32", "down", device)
     for call, error, message in (
         (lambda: gw.pinned_empty(9, "u32", "both", device), gw.ArgumentError, "'up' is for memory to upload from"),
         (lambda: gw.pinned_empty(-1, "u32", "up", device), gw.ArgumentError, "at least 0"),
@@ -132,7 +119,7 @@ def test_what_does_not_fit(device, fresh_device):
 
 
 def test_what_is_mapped_stays_with_the_cpu(device):
-    up, x = _up(device, _random(9)), gw.empty(9, "u32", device)
+    up, x = _up(device, random_items(9)), gw.empty(9, "u32", device)
     with up.mapped() as items:
         for call in (lambda: x.copy_from(up), lambda: gw.asarray(up), up.destroy, lambda: up.mapped().__enter__()):
             with pytest.raises(gw.ArgumentError, match=r"is mapped.*block"):
@@ -155,14 +142,9 @@ def test_an_error_in_a_block_leaves_the_memory_as_it_is(device):
 
 
 def test_a_mapping_that_fails_costs_the_content_only(device, monkeypatch):
-    up, x = _up(device, _random(9)), gw.empty(9, "u32", device)
-
-    def late(_device, buffer, mode):
-        buffer.map_async(mode)
-        raise gw.DeviceTimeoutError("of a test")
-
+    up, x = _up(device, random_items(9)), gw.empty(9, "u32", device)
     with monkeypatch.context() as patch:
-        patch.setattr(module, "map_buffer", late)
+        time_out_at_mapping(patch)
         with pytest.raises(gw.DeviceTimeoutError), up.mapped():
             pass
     with up.mapped() as items:
@@ -171,29 +153,20 @@ def test_a_mapping_that_fails_costs_the_content_only(device, monkeypatch):
 
 
 def test_wgpu_without_its_call_for_mapped_memory(device, monkeypatch):
-    monkeypatch.setattr(module, "memory_of_mapped", lambda *_: None)
+    hide_mapped_memory(monkeypatch)
     for n in (0, 1, 1001):
-        data = _random(n, np.float16)
-        _same_bits(gw.asarray(_up(device, data), device).to_numpy(), data)
+        data = random_items(n, np.float16)
+        same_bits(gw.asarray(_up(device, data), device).to_numpy(), data)
 
 
 def test_threads(device):
-    wrong = []
-
-    def work(seed):
+    def work(number):
         x = gw.empty(20_000, "u32", device)
         for turn in range(5):
-            data = _random(20_000, seed=10 * seed + turn)
-            if not np.array_equal(_down(x.copy_from(_up(device, data))), data):
-                wrong.append(seed)
+            data = random_items(20_000, seed=10 * number + turn)
+            same_bits(_down(x.copy_from(_up(device, data))), data)
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(120)
-    assert not any(thread.is_alive() for thread in threads)
-    assert wrong == []
+    in_threads(work)
 
 
 # ---- ends: on devices of a process of their own, which touching freed memory would end
@@ -298,14 +271,12 @@ SAID = {
 
 def test_ends(device):
     ends = {name: end for name, end in ENDS.items() if hasattr(os, "fork") or "fork" not in name}
-    script = f"""
+    done = python(f"""
 import warnings
 warnings.simplefilter("ignore")
 for name, end in {ends!r}.items():
     print(name, flush=True)
     names = {{}}
     exec({START!r} + end, names)
-"""
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=1200, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr[-2000:]
+""")
     assert done.stdout.split() == [str(word) for name in ends for word in (*name.split(), *SAID[name])]

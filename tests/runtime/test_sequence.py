@@ -11,10 +11,7 @@ import pytest
 import wgpu
 
 import gridwise_py as gw
-from gridwise_py.backend.device_state import state_of
-from gridwise_py.runtime import memory
-from gridwise_py.runtime import sequence as sequence_module
-from gridwise_py.runtime.context import context_of
+from helpers import inside
 from helpers.bare import device_with
 
 N = 1000
@@ -99,13 +96,9 @@ def test_a_replay_takes_what_the_arrays_hold_by_then(case):
 
 
 def test_one_submission_of_one_pass(case, monkeypatch):
-    passes, native = [], state_of(case.device).engine.native_functions()
-    begin = native.begin_pass
-    monkeypatch.setattr(native, "begin_pass", lambda *a: (passes.append(1), begin(*a))[1])
-    submissions = len(state_of(case.device).submissions)
-    state_of(case.device).submissions.clear()
+    made = inside.note_native_calls(monkeypatch, case.device, "submit", "begin_pass")
     case.sequence.execute()
-    assert (len(passes), list(state_of(case.device).submissions)) == (1, ["Sequence of 2 (Scan, Reduce)"]), submissions
+    assert sorted(made) == ["begin_pass", "submit"]
 
 
 def test_calls_of_all_kinds_are_captured(device):
@@ -153,7 +146,7 @@ def test_independent_calls_have_no_barriers_between_them(device, monkeypatch):
     steps = {step for call, _ in sequence.calls[4:6] for step in call.bound_plan.plan.kernels}
     assert sequence.barriers < len(steps)
     # Without memory of their own the calls of a plan wait for each other.
-    monkeypatch.setattr(sequence_module, "_MOST_APART_BYTES", 0)
+    inside.share_memory_of_calls(monkeypatch)
     waiting, totals = _four_sums(device)
     assert waiting.barriers > sequence.barriers
     _right(waiting, totals)
@@ -190,7 +183,7 @@ def test_a_sequence_keeps_what_it_needs(device):
         total = gw.Reduce(device).execute(input=y).output
     gone = weakref.ref(y)
     del x, y
-    context_of(device).executor.clear()
+    inside.forget_plans(device)
     gc.collect()
     sequence.execute()
     assert total.item() == int(sums(X).sum(dtype=np.uint32))
@@ -210,8 +203,7 @@ def test_a_primitive_may_be_used_for_something_else_meanwhile(case):
 
 def test_each_kernel_has_its_time(case, require):
     require("timestamp-query")
-    helper = context_of(case.device).timing_helper
-    before = helper.pairs_in_use
+    before = inside.pairs_in_use(case.device)
     run = case.sequence.execute(enable_gpu_timing=True, enable_cpu_timing=True)
     times = run.get_timing_result()
     kernels = [*case.scan.bind().plan.kernels, *case.reduce.bind().plan.kernels]
@@ -221,7 +213,7 @@ def test_each_kernel_has_its_time(case, require):
     assert ends == sorted(ends)
     assert times.cpu_total_time_ns >= times.gpu_span_ns > 0
     assert case.sequence.get_timing_result() == times
-    assert helper.pairs_in_use == before
+    assert inside.pairs_in_use(case.device) == before
     with pytest.raises(gw.TimingUnavailable):
         case.sequence.execute().get_timing_result()
 
@@ -234,7 +226,7 @@ def test_replays_in_a_batch_keep_their_order_and_their_times(case, require):
         in_place = gw.Scan(device, strategy="reduce_then_scan").bind(input=case.x, output=case.x)
         in_place.execute()
         timed = case.sequence.execute(enable_gpu_timing=True)
-        assert len(state_of(device).pending) == 3
+        assert len(inside.pending(device)) == 3
         assert len(timed.get_timing_result().spans) == len(timed.get_timing_result().labels)
         in_place.execute()
         case.sequence.execute()
@@ -387,14 +379,13 @@ def test_a_capture_inside_of_a_batch(device):
         with gw.capture(device) as sequence:
             gw.Scan(device, strategy="reduce_then_scan").execute(input=y, output=y)
         sequence.execute()
-        assert [call[0] for call in state_of(device).pending] == ["Copy", "Sequence of 1 (Scan)"]
+        assert inside.pending(device) == ["Copy", "Sequence of 1 (Scan)"]
     np.testing.assert_array_equal(y.to_numpy(), sums(X))
 
 
 def test_what_the_library_checks_first_runs_during_a_capture(renewed_device):
     """Self-tests and the check of a user's operator submit and wait by themselves."""
-    context_of(renewed_device).lookback_verdicts.clear()
-    context_of(renewed_device).checked_operators.clear()
+    inside.forget_checks(renewed_device)
     x = gw.asarray(X.astype(np.int32), renewed_device)
     op = gw.BinOp("plus", 0, np.add, expression="a + b")
     with gw.capture(renewed_device) as sequence:
@@ -405,11 +396,8 @@ def test_what_the_library_checks_first_runs_during_a_capture(renewed_device):
 
 def test_a_first_call_may_be_captured_where_memory_is_used_again(renewed_device, monkeypatch):
     """Its temporary memory holds zeros, which takes a submission where the memory had other contents."""
-    monkeypatch.setattr(memory, "_CLEARED_BYTES", 0)
     x = gw.asarray(X, renewed_device)
-    lengths = (4, 64, 1024, X.size, 2 * X.size) * 3
-    garbage = [gw.asarray(np.full(n, 0xFFFFFFFF, np.uint32), renewed_device) for n in lengths]
-    del garbage
+    inside.fill_memory(monkeypatch, renewed_device, 4, 64, 1024, X.size, 2 * X.size)
     with gw.capture(renewed_device) as sequence:
         y = gw.cumsum(x, dtype=np.uint32)
     for _ in range(2):
@@ -420,38 +408,22 @@ def test_a_first_call_may_be_captured_where_memory_is_used_again(renewed_device,
 @pytest.mark.parametrize("native", [True, False])
 def test_calls_that_move_much_are_submitted_ahead(device, monkeypatch, native):
     if not native:
-        monkeypatch.setattr(state_of(device).engine, "native_functions", lambda: None)
-    monkeypatch.setattr(sequence_module, "_AHEAD_BYTES", 8 * N)
+        inside.use_public_calls(monkeypatch, device)
+    submitted = inside.submit_ahead(monkeypatch, 8 * N)
     case = Case(device)
     case.x.fill(1)
-    submitted = []
-    launch = sequence_module.launch
-    monkeypatch.setattr(
-        sequence_module, "launch", lambda d, bound, *a, **k: (submitted.append(bound.title), launch(d, bound, *a, **k))
-    )
     case.sequence.execute()
     assert case.total.item() == N * (N + 1) // 2
-    assert [title.partition(" (")[0] for title in submitted] == ["Sequence of 1", "Sequence of 1"]
+    assert len(submitted) == 2
     times = case.sequence.execute(enable_cpu_timing=True).get_timing_result()
-    assert [title.partition(" (")[0] for title in submitted[2:]] == ["Sequence of 2"]
     assert times.cpu_total_time_ns > 0
-    monkeypatch.setattr(sequence_module, "_AHEAD_BYTES", 8 * N + 1)
+    assert len(submitted) == 3, "as a whole"
+    submitted = inside.submit_ahead(monkeypatch, 8 * N + 1)
     Case(device).sequence.execute()
-    assert len(submitted) == 4
+    assert len(submitted) == 1
     case.sequence.release()
     with pytest.raises(gw.ArgumentError, match="released"):
         case.sequence.execute()
-
-
-def test_without_the_c_functions_and_blocking(renewed_device, monkeypatch):
-    monkeypatch.setattr(state_of(renewed_device).engine, "native_functions", lambda: None)
-    case = Case(renewed_device)
-    case.sequence.execute()
-    assert case.total.item() == int(sums(X).sum(dtype=np.uint32))
-    monkeypatch.setenv("GRIDWISE_LAUNCH_BLOCKING", "1")
-    case = Case(renewed_device)
-    case.sequence.execute()
-    assert case.total.item() == int(sums(X).sum(dtype=np.uint32))
 
 
 def test_async(case):

@@ -220,38 +220,16 @@ def test_primitives_along_one_dimension_refuse_others(device, primitive):
             made.execute(input=x.ravel(), output=gw.empty(shape, "u32", device))
 
 
-@pytest.mark.parametrize("shape", [(), (7,), (2, 3), (2, 3, 4)])
-def test_reductions_and_scans_flatten_as_numpy(device, shape):
-    data = _items(shape, np.float32)
-    x = gw.asarray(data, device)
-    for ours, theirs in ((gw.sum, np.sum), (gw.max, np.max)):
-        for items in (data, x):
-            found = ours(items) if items is x else ours(items, device=device)
-            assert found.shape == ()
-            np.testing.assert_allclose(found.to_numpy() if items is x else found, theirs(data), rtol=1e-6)
+def test_primitives_that_flatten(device):
+    for shape in ((), (7,), (2, 3), (2, 3, 4)):
+        x = gw.asarray(_items(shape, np.float32), device)
         for out in (gw.empty((), "f32", device), gw.empty(1, "f32", device)):
-            assert ours(x, out=out) is out
-            np.testing.assert_allclose(out.item(), theirs(data), rtol=1e-6)
-    _same(gw.cumsum(x), np.cumsum(data))
-    np.testing.assert_array_equal(gw.cumsum(data, device=device), np.cumsum(data))
-    assert gw.Reduce(device, "f32").execute(input=x).output.shape == (1,)
-    if shape != (7,):
-        with pytest.raises(gw.LengthError, match="out has shape"):
-            gw.cumsum(x, out=gw.empty(shape, "f32", device))
-
-
-def test_matrices_are_multiplied_by_their_shapes(device):
-    rng = np.random.default_rng(3)
-    a, b = rng.integers(0, 9, (5, 3)).astype(np.float32), rng.integers(0, 9, (3, 4)).astype(np.float32)
-    x, y = gw.asarray(a, device), gw.asarray(b, device)
-    _same(gw.matmul(x, y), a @ b)
-    _same(gw.matmul(x, b), a @ b)
-    out = gw.empty((5, 4), "f32", device)
-    assert gw.matmul(x, y, out=out) is out
-    _same(out, a @ b)
-    _same(gw.matmul(x.ravel(), y.ravel(), k=3), (a @ b).ravel())
-    with pytest.raises(gw.LengthError, match=r"b has shape \(5, 3\), so that k is 5"):
-        gw.matmul(x, x)
+            assert gw.max(x, out=out) is out
+            assert out.item() == x.to_numpy().max()
+        assert gw.Reduce(device, "f32").execute(input=x).output.shape == (1,)
+        if shape != (7,):
+            with pytest.raises(gw.LengthError, match="out has shape"):
+                gw.cumsum(x, out=gw.empty(shape, "f32", device))
 
 
 def test_a_kernel_of_ones_own_takes_any_shape(device):

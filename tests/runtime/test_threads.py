@@ -1,14 +1,13 @@
 """What docs/concepts/reliability.md says about threads: several primitives of a device; one in several threads."""
 
 import sys
-import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.runtime.context import context_of
+from helpers import inside
+from helpers.running import in_threads
 
 THREADS = 4
 CALLS = 25
@@ -24,19 +23,6 @@ def frequent_switches():
     sys.setswitchinterval(before)
 
 
-def _in_threads(work):
-    """Call work(0), work(1), … at once; the first exception of any is raised."""
-    barrier = threading.Barrier(THREADS)
-
-    def begin(i):
-        barrier.wait()
-        work(i)
-
-    with ThreadPoolExecutor(THREADS) as pool:
-        for future in [pool.submit(begin, i) for i in range(THREADS)]:
-            future.result()
-
-
 @pytest.mark.parametrize("strategy", [None, "reduce_then_scan"])
 def test_each_thread_its_own_primitive(device, strategy):
     """Primitives of the same parameters share a plan on the device, and its scratch buffers."""
@@ -48,13 +34,13 @@ def test_each_thread_its_own_primitive(device, strategy):
         for _ in range(CALLS):
             np.testing.assert_array_equal(scan.execute(input=x).output.to_numpy(), wanted)
 
-    _in_threads(work)
+    in_threads(work, THREADS)
 
 
 def test_one_primitive_in_several_threads(device):
     """Each call that names its arguments gets its own result, whatever the lengths."""
     scan = gw.Scan(device)
-    counts = context_of(device).executor.counts
+    counts = inside.counts(device)
 
     def work(i):
         items = X[: 5000 * (i + 1)] + np.uint32(i)
@@ -65,8 +51,8 @@ def test_one_primitive_in_several_threads(device):
             assert output is None or run.output.buffer is output.buffer
             np.testing.assert_array_equal(run.output.to_numpy(), wanted)
 
-    _in_threads(work)
-    assert context_of(device).executor.counts["plans"] <= counts["plans"] + THREADS
+    in_threads(work, THREADS)
+    assert inside.counts(device)["plans"] <= counts["plans"] + THREADS
 
 
 def test_runs_keep_the_times_of_their_own_call(device, require):
@@ -87,7 +73,7 @@ def test_runs_keep_the_times_of_their_own_call(device, require):
                 assert (result.cpu_total_time_ns is not None) == bool(i % 2)
 
     before = gw.timing_helper(device).pairs_in_use
-    _in_threads(work)
+    in_threads(work, THREADS)
     assert gw.timing_helper(device).pairs_in_use <= before, "every query came back"
 
 
@@ -105,12 +91,12 @@ def test_events_of_a_thread_are_ready_after_synchronize_whatever_others_submit(d
             end.synchronize()
             assert start.elapsed_ns(end) > 0
 
-    _in_threads(work)
+    in_threads(work, THREADS)
 
 
 def test_an_event_is_done_when_a_later_one_is(device, monkeypatch):
     """Without threads: what is submitted after the wait does not count."""
-    monkeypatch.setattr("gridwise_py.runtime.event.queue_is_idle", lambda _device: False)  # always more work
+    inside.let_queue_be_busy(monkeypatch)  # always more work
     first, second, third = (gw.Event(device, enable_timing=False) for _ in range(3))
     for event in (first, second):
         event.record()
@@ -132,7 +118,7 @@ def test_functions_in_several_threads(device):
                 gw.cumsum(items, device=device, dtype=np.uint32), np.cumsum(items, dtype=np.uint32)
             )
 
-    _in_threads(work)
+    in_threads(work, THREADS)
 
 
 def test_uploads_and_downloads_in_several_threads(device):
@@ -143,7 +129,7 @@ def test_uploads_and_downloads_in_several_threads(device):
             np.testing.assert_array_equal(array.copy_from(items).to_numpy(), items)
             np.testing.assert_array_equal(gw.asarray(items, device)[1:-1].to_numpy(), items[1:-1])
 
-    _in_threads(work)
+    in_threads(work, THREADS)
 
 
 def test_one_device_is_made_and_measured_once(fresh_device):
@@ -151,10 +137,10 @@ def test_one_device_is_made_and_measured_once(fresh_device):
     found = [None] * THREADS
 
     def work(i):
-        found[i] = (gw.default_device(), context_of(fresh_device), gw.capabilities(fresh_device))
+        found[i] = (gw.default_device(), gw.capabilities(fresh_device))
         assert gw.reduce(X, device=fresh_device) == X.sum(dtype=np.uint32)
-        found[i] += (context_of(fresh_device).executor,)
 
-    _in_threads(work)
+    in_threads(work, THREADS)
     for others in found[1:]:
         assert all(a is b for a, b in zip(found[0], others, strict=True))
+    assert inside.counts(fresh_device)["plans"] == 1, "of one executor"

@@ -10,6 +10,7 @@ import gridwise_py as gw
 from gridwise_py.runtime import timing_overhead as overhead_module
 from gridwise_py.timing.overhead import StampCost, TimingOverheads
 from gridwise_py.timing.result import Span
+from helpers import inside
 from helpers.bare import device_with
 
 X = np.random.default_rng(39).integers(0, 1 << 32, 20_003, dtype=np.uint32)
@@ -26,19 +27,20 @@ def stamping(device, require):
 @pytest.fixture
 def passes_begun(monkeypatch, device):
     """Notes the passes that are begun by the public call."""
-    begun, encoder_type = [], type(device.create_command_encoder())
-    begin = encoder_type.begin_compute_pass
-
-    def counted(self, **options):
-        begun.append(options)
-        return begin(self, **options)
-
-    monkeypatch.setattr(encoder_type, "begin_compute_pass", counted)
-    return begun
+    return inside.note_calls(monkeypatch, type(device.create_command_encoder()), "begin_compute_pass")
 
 
 def _scan(device):
     return gw.Scan(device, strategy="reduce_then_scan", tuning=gw.ScanTuning(workgroup_size=64, vecs=1))
+
+
+def test_where_nothing_is_timed_kernels_share_a_pass(device, monkeypatch):
+    """A pass costs several dispatches."""
+    begun, x, scan = inside.note_native_calls(monkeypatch, device, "begin_pass"), gw.asarray(X, device), _scan(device)
+    assert len(scan.bind(input=x).plan.kernels) > 1
+    scan.record(device.create_command_encoder(), input=x, trials=2)
+    scan.execute(input=x)
+    assert len(begun) == 2
 
 
 def _check_sum_rule(result, kernels):

@@ -1,9 +1,7 @@
 """The contract of the stopwatch, one promise per test."""
 
 import gc
-import itertools
 import math
-import types
 import weakref
 from concurrent import futures
 
@@ -13,9 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import gridwise_py as gw
-from gridwise_py.backend.device_state import state_of
-from gridwise_py.runtime import run as run_module
-from gridwise_py.timing import queries as timing
+from helpers import inside
 
 X = np.random.default_rng(4).integers(0, 1000, 200_003, dtype=np.uint32)
 PREFIX = np.cumsum(X, dtype=np.uint32)
@@ -36,8 +32,7 @@ def helper(timed_device):
 @pytest.fixture
 def few_queries(monkeypatch):
     """Sets of 16 pairs of queries, and one set unless the test says otherwise."""
-    monkeypatch.setattr(timing, "_PAIRS_PER_SET", 16)
-    monkeypatch.setattr(timing, "_MAX_SETS", 1)
+    inside.limit_queries(monkeypatch, sets=1, pairs=16)
 
 
 @pytest.fixture
@@ -165,53 +160,20 @@ def test_gpu_time_lies_within_the_cpus(timed_device):
 
 def test_the_cpus_time_includes_the_wait(timed_device, monkeypatch):
     """An idle queue before, an idle queue after: work that was submitted earlier does not count."""
-    now_ns, works = 0, []  # a clock that stands still but for waits for what was submitted: 1 ms each
-    wait, submit = run_module.wait_idle, timed_device.queue.submit
-
-    def waited(device):
-        nonlocal now_ns
-        wait(device)
-        now_ns += 1_000_000 * len(works)
-        works.clear()
-        return now_ns
-
-    monkeypatch.setattr(run_module, "time", types.SimpleNamespace(perf_counter_ns=lambda: now_ns))
-    monkeypatch.setattr(run_module, "wait_idle", waited)
-    monkeypatch.setattr(timed_device.queue, "submit", lambda c: (works.append(c), submit(c))[1], raising=False)
+    works = inside.note_calls(monkeypatch, timed_device.queue, "submit")
+    clock = inside.let_only_waits_take_time(monkeypatch, works, each_ns=1_000_000)
     scan, x = _scan(timed_device), gw.asarray(X, timed_device)
-    waited(timed_device)
+    gw.synchronize(timed_device)
+    works.clear()
     for _ in range(3):
         scan.execute(input=x, output=gw.empty_like(x))
     t = scan.execute(enable_cpu_timing=True).get_timing_result()
     assert (t.cpu_total_time_ns, t.submit_time_ns, t.encode_time_ns) == (1e6, 0.0, 0.0)
-    assert now_ns > 1_000_000, "it had waited for the work before"
+    assert clock() > 1_000_000, "it had waited for the work before"
     assert not works
 
 
 # ---- several at once
-
-
-def test_several_primitives_on_one_encoder(timed_device, x):
-    encoder = timed_device.create_command_encoder()
-    add, reduce, scan = gw.VectorAdd(timed_device), gw.Reduce(timed_device), _scan(timed_device)
-    runs = [
-        add.execute(a=x, b=x, encoder=encoder, enable_gpu_timing=True),
-        scan.execute(input=x, encoder=encoder, enable_gpu_timing=True, trials=2),
-        reduce.execute(input=x, encoder=encoder, enable_gpu_timing=True),
-        scan.execute(input=x[:1000], encoder=encoder, enable_gpu_timing=True),
-    ]
-    assert all(run.encoder is encoder for run in runs)
-    _submit(timed_device, encoder)
-    results = [run.get_timing_result() for run in runs]
-    assert [len(t.gpu_total_time_ns) for t in results] == [1, 3, 1, 1]
-    spans = [span for t in results for span in t.spans]
-    assert all(span.valid for span in spans)
-    for before, after in itertools.pairwise(spans):
-        assert before.end_ticks <= after.begin_ticks, "in dispatch order"
-    np.testing.assert_array_equal(runs[0].output.to_numpy(), X + X)
-    np.testing.assert_array_equal(runs[1].output.to_numpy(), PREFIX)
-    assert runs[2].output.to_numpy()[0] == PREFIX[-1]
-    np.testing.assert_array_equal(runs[3].output.to_numpy(), PREFIX[:1000])
 
 
 def test_results_are_read_in_any_order(timed_device, helper, x):
@@ -234,7 +196,7 @@ def test_threads_that_read_at_once_get_the_same(timed_device, monkeypatch):
     x = gw.u32("x")
     items = gw.asarray(np.arange(1000, dtype=np.uint32), timed_device)
     run = gw.Select(timed_device, x, where=x < 10).execute(x=items, enable_gpu_timing=True)
-    spans, others = timing.TimingSession.spans, []
+    spans, others = gw.TimingSession.spans, []
 
     def while_another_reads(session):
         if not others:
@@ -242,7 +204,7 @@ def test_threads_that_read_at_once_get_the_same(timed_device, monkeypatch):
             futures.wait(others, timeout=0.2)
         return spans(session)
 
-    monkeypatch.setattr(timing.TimingSession, "spans", while_another_reads)
+    monkeypatch.setattr(gw.TimingSession, "spans", while_another_reads)
     with futures.ThreadPoolExecutor() as pool:
         first = run.get_timing_result()
     assert first is others[0].result()
@@ -261,7 +223,7 @@ def test_results_can_be_read_never(timed_device, helper, x):
 @pytest.mark.parametrize(("pairs_per_set", "count"), [(16, 80), pytest.param(2048, 9000, marks=pytest.mark.slow)])
 def test_more_unread_runs_than_there_are_queries(timed_device, helper, few_queries, monkeypatch, pairs_per_set, count):
     """Then host memory holds them, in order."""
-    monkeypatch.setattr(timing, "_PAIRS_PER_SET", pairs_per_set)
+    inside.limit_queries(monkeypatch, sets=1, pairs=pairs_per_set)
     scan, small = _scan(timed_device), gw.asarray(X[:64], timed_device)
     scan.execute(input=small, output=gw.empty_like(small))
     runs = [scan.execute(enable_gpu_timing=True) for _ in range(count)]
@@ -274,25 +236,8 @@ def test_more_unread_runs_than_there_are_queries(timed_device, helper, few_queri
     assert len(helper._sets) == 1
 
 
-def test_more_unread_passes_than_the_pool_holds(timed_device, helper, few_queries):
-    """Sessions of several passes, of which one is dropped in between."""
-    sessions = []
-    for i in range(12):
-        session = helper.session()
-        _submit(timed_device, _passes(helper, session, 5))
-        session.submitted()
-        sessions.append(session)
-        if i == 8:
-            sessions.pop(3)
-    flat = np.concatenate([session.ticks() for session in sessions]).reshape(-1)
-    assert (flat > 0).all()
-    assert (np.diff(flat.astype(np.int64)) >= 0).all()
-    assert helper.pairs_in_use == 0
-    assert len(helper._sets) == 1
-
-
 def test_a_session_larger_than_a_set(timed_device, helper, few_queries, monkeypatch):
-    monkeypatch.setattr(timing, "_MAX_SETS", 3)
+    inside.limit_queries(monkeypatch, sets=3, pairs=16)
     session = helper.session()
     _submit(timed_device, _passes(helper, session, 40))
     session.submitted()
@@ -302,20 +247,6 @@ def test_a_session_larger_than_a_set(timed_device, helper, few_queries, monkeypa
     assert begins == sorted(begins)
     assert all(span.valid for span in spans)
     assert len(helper._sets) == 3
-
-
-def test_a_pool_full_of_unsubmitted_passes_says_what_to_do(timed_device, helper, few_queries):
-    session = helper.session()
-    encoder = _passes(helper, session, 16)
-    session.mark(encoder)
-    with pytest.raises(gw.TimingUnavailable, match="submit these encoders"):
-        helper.session().span("one more")
-    _submit(timed_device, encoder)
-    other = helper.session()
-    _submit(timed_device, _passes(helper, other, 5))
-    other.submitted()
-    assert len(other.ticks()) == 5
-    assert len(session.ticks()) == 16
 
 
 # ---- what was not submitted
@@ -392,24 +323,6 @@ def test_queries_of_dropped_sessions_come_back(timed_device, helper, end):
         assert helper.pairs_in_use == 0
 
 
-def test_queries_that_an_interrupt_dropped_are_found_again(helper, few_queries, monkeypatch):
-    """Between two lists of the helper's, as an interrupt does; none is ever lent twice."""
-    monkeypatch.setattr(timing, "_MAX_SETS", 2)
-    first, second = helper.session(), helper.session()
-    first.span("first")
-    for _ in range(5):
-        helper._free.pop()
-    for _ in range(timing._PAIRS_PER_SET - 1):
-        second.span("second")
-    assert len(helper._sets) == 1
-    assert helper.pairs_in_use == len({*first._pairs, *second._pairs}) == timing._PAIRS_PER_SET
-    second.abandon()
-    assert helper.pairs_in_use == 1
-    for _ in range(timing._PAIRS_PER_SET - 1):
-        second.span("again")
-    assert len(helper._sets) == 1
-
-
 def test_a_failed_run_in_between(timed_device, helper, x, monkeypatch):
     scan = _scan(timed_device)
     out = gw.empty_like(x)
@@ -450,7 +363,7 @@ def test_a_run_that_fails_while_it_is_recorded_on_a_callers_encoder(timed_device
     out = gw.empty_like(x)
     scan.execute(input=x, output=out)
     encoder = timed_device.create_command_encoder()
-    original = timing.TimingSession.span
+    original = gw.TimingSession.span
 
     def third_fails(self, label):
         if label == "scan blocks":
@@ -458,7 +371,7 @@ def test_a_run_that_fails_while_it_is_recorded_on_a_callers_encoder(timed_device
         return original(self, label)
 
     with monkeypatch.context() as patch:
-        patch.setattr(timing.TimingSession, "span", third_fails)
+        patch.setattr(gw.TimingSession, "span", third_fails)
         with pytest.raises(gw.TimingUnavailable):
             scan.execute(encoder=encoder, enable_gpu_timing=how)
     runs = [scan.execute(enable_gpu_timing=how) for _ in range(2)]
@@ -491,40 +404,15 @@ def test_a_helper_for_ones_own_passes(timed_device, helper):
     assert empty.spans() == []
 
 
-def test_record_with_ones_own_session(timed_device, helper, x):
-    session = helper.session()
-    encoder = timed_device.create_command_encoder()
-    scan, reduce = _scan(timed_device), gw.Reduce(timed_device)
-    outputs = scan.record(encoder, input=x, timing=session, trials=2)
-    reduce.record(encoder, input=outputs["output"], timing=session)
-    session.mark(encoder)
-    with pytest.raises(gw.TimingNotReady):
-        session.spans()
-    _submit(timed_device, encoder)
-    assert [span.label for span in session.spans()] == [
-        "reduce blocks", "scan totals", "scan blocks", "reduce",
-    ]  # fmt: skip
-    np.testing.assert_array_equal(outputs["output"].to_numpy(), PREFIX)
-
-
 def test_queries_are_resolved_in_a_submission_of_their_own(timed_device, helper, x, monkeypatch):
     """On some drivers timestamps that are resolved in the same submission are wrong."""
-    log = []
-    scan = _scan(timed_device)
-    submit = timed_device.queue.submit
-    native = type(timed_device.create_command_encoder())
-    resolve = native.resolve_query_set
-
-    def noting(self, *args):
-        log.append("resolve")
-        return resolve(self, *args)
-
-    monkeypatch.setattr(native, "resolve_query_set", noting)
-    monkeypatch.setattr(timed_device.queue, "submit", lambda c: (log.append("submit"), submit(c))[1], raising=False)
+    scan, encoder = _scan(timed_device), type(timed_device.create_command_encoder())
+    resolved = inside.note_calls(monkeypatch, encoder, "resolve_query_set")
+    submitted = inside.note_calls(monkeypatch, timed_device.queue, "submit")
     run = scan.execute(input=x, enable_gpu_timing=True)
-    assert log == ["submit"]
+    assert (len(submitted), len(resolved)) == (1, 0)
     run.get_timing_result()
-    assert log == ["submit", "resolve", "submit"]
+    assert (len(submitted), len(resolved)) == (2, 1)
 
 
 # ---- ticks and nanoseconds
@@ -585,7 +473,7 @@ def test_the_first_dispatch_of_a_pipeline_is_told(fresh_device):
 
 def test_a_calls_own_submission_is_not_the_work_of_others(timed_device, x, monkeypatch):
     """Also by the queue's method, which counts the callers' own submissions once there was one."""
-    monkeypatch.setattr(state_of(timed_device).engine, "native_functions", lambda: None)
+    inside.use_public_calls(monkeypatch, timed_device)
     copy, encoder = gw.Copy(timed_device), timed_device.create_command_encoder()
     copy.record(encoder, input=x)
     _submit(timed_device, encoder)
@@ -594,10 +482,7 @@ def test_a_calls_own_submission_is_not_the_work_of_others(timed_device, x, monke
         warnings = result.warnings
         assert not any("work of others" in warning for warning in warnings)
     submissions = iter([lambda: _submit(timed_device, timed_device.create_command_encoder())])
-    bracket = run_module.bracket
-    monkeypatch.setattr(
-        run_module, "bracket", lambda d, submit, *rest: bracket(d, lambda: (submit(), next(submissions)()), *rest)
-    )
+    inside.during_timed_calls(monkeypatch, lambda submit: (submit(), next(submissions)()))
     (warning,) = copy.execute(input=x[:5], enable_cpu_timing=True).get_timing_result().warnings
     assert "work of others: 1 submission" in warning
 
@@ -606,7 +491,7 @@ def test_a_run_warns_of_invalid_stamps(timed_device, x, monkeypatch):
     scan = _scan(timed_device)
     scan.execute(input=x)
     run = scan.execute(input=x, enable_gpu_timing=True)
-    monkeypatch.setattr(timing.TimingSession, "ticks", lambda self: np.array([[5, 9], [0, 0], [9, 7]], dtype=np.uint64))
+    monkeypatch.setattr(gw.TimingSession, "ticks", lambda self: np.array([[5, 9], [0, 0], [9, 7]], dtype=np.uint64))
     t = run.get_timing_result()
     assert t.gpu_total_time_ns == [4.0 * t.tick_period_ns, None, None]
     assert len(t.warnings) == 2

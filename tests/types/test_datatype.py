@@ -32,25 +32,6 @@ def test_a_name_a_dtype_a_class_and_itself_mean_the_same(name, dtype):
     assert datatype.itemsize_bytes == 4
 
 
-@pytest.mark.parametrize(
-    ("value", "remedy"),
-    [
-        (np.float64, "float32"),
-        (np.float16, "float32"),
-        (np.int64, "int32"),
-        (np.int8, "int32"),
-        (np.uint8, "uint32"),
-        (np.uint64, "uint32"),
-        (np.bool_, "uint32"),
-    ],
-)
-def test_an_unknown_dtype_is_refused_with_what_there_is_and_a_remedy(value, remedy):
-    with pytest.raises(gw.DatatypeError, match=f"astype\\(np.{remedy}\\)") as caught:
-        as_datatype(value)
-    for datatype in COMPUTED:
-        assert datatype.name in str(caught.value)
-
-
 KNOWN = {
     "compute": DATATYPES, "values": VALUE_DATATYPES, "matmul": MATMUL_DATATYPES,
     "items": STORAGE_DATATYPES,

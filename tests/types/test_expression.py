@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.types.expression import Operators, stored
-from gridwise_py.types.program import flatten
+from helpers.expressions import FakeArray, flatten
 
 X, Y, K, D = gw.f32("x"), gw.f32("y"), gw.u32("k"), gw.i32("d")
 RNG = np.random.default_rng(7)
@@ -19,26 +18,6 @@ ITEMS = {
     "k": RNG.integers(0, 1 << 32, 100, dtype=np.uint32),
     "d": RNG.integers(-50, 50, 100).astype(np.int32),
 }
-
-
-class FakeArray(Operators):
-    """An array on no GPU."""
-
-    def __init__(self, items):
-        self.items = np.asarray(items)
-
-    datatype = property(lambda self: next(d for d in gw.STORAGE_DATATYPES.values() if d.dtype == self.items.dtype))
-    size = property(lambda self: self.items.size)
-    shape = property(lambda self: self.items.shape)
-
-    def place(self):
-        return (id(self),)
-
-    def to_numpy(self):
-        return self.items
-
-    def as_expression(self):
-        return stored(self)
 
 
 def _value(expression):
