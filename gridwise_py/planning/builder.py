@@ -12,7 +12,7 @@ from ..settings import SHADER_CHECKS, ShaderChecks, strictest
 from ..types.capabilities import Capabilities
 from . import accessors
 from .bindings import BoundChunks, BoundPart, PartKey, apart, bound_parts, part_key
-from .kernel_request import Extent, Invocations, KernelFile, Memory, kernel_header
+from .kernel_request import Extent, Invocations, KernelFile, Memory, kernel_frame
 from .layout import COUNT, Layout, Operand
 from .plan import (
     Binding,
@@ -46,7 +46,7 @@ fn item_count() -> u32 { return min(max(params.n, params.first) - params.first, 
 
 
 class _Header(NamedTuple):
-    """What the text around an algorithm is made of; see `kernel_header`."""
+    """What the text around an algorithm is made of; see `kernel_frame`."""
 
     fields: tuple[str, ...]
     bindings: str
@@ -94,7 +94,7 @@ def _shader(
     fields, bindings, extent, sized = header
     text = compose_kernel(
         name,
-        lambda lanes: kernel_header(fields, bindings, extent, lanes=lanes, sized=sized),
+        lambda lanes: kernel_frame(fields, bindings, extent, lanes=lanes, sized=sized),
         {key: _thaw(value) for key, value in context},
     )
     return sha256(text), Shader(text, checks or "none", features, "library" if checks is None else "user")

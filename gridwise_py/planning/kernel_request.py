@@ -1,6 +1,6 @@
 """What a plan says of a kernel: its file, the memory that it reaches, how often it runs, and what is written from that.
 
-A shader file holds an algorithm: ``fn run``. `kernel_header` writes the rest from what the plan knows: ``struct
+A shader file holds an algorithm: ``fn run``. `kernel_frame` writes the rest from what the plan knows: ``struct
 Params``, the bindings, and the entry point, which ends the workgroups or invocations that the grid has too many of.
 """
 
@@ -90,8 +90,8 @@ fn main(
 """
 
 
-def kernel_header(fields: Sequence[str], bindings: str, extent: Extent, *, lanes: bool, sized: bool) -> str:
-    """Return the text around the algorithm of a shader file.
+def kernel_frame(fields: Sequence[str], bindings: str, extent: Extent, *, lanes: bool, sized: bool) -> tuple[str, str]:
+    """Return what stands before the algorithm of a shader file, and the entry point behind it.
 
     Parameters
     ----------
@@ -118,4 +118,4 @@ def kernel_header(fields: Sequence[str], bindings: str, extent: Extent, *, lanes
         lines.insert(1, f"if (number >= params.{bound}) {{ return; }}")
     parameters = ("" if extent is None else _GRID) + ("lanes: Lanes" if lanes else _LOCAL)
     entry = _ENTRY.format(parameters=parameters, body="\n  ".join(lines))
-    return f"struct Params {{\n{declared}\n}}\n{bindings}{size}{entry}\n"
+    return f"struct Params {{\n{declared}\n}}\n{bindings}{size}\n", entry

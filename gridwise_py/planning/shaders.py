@@ -101,20 +101,24 @@ def compose(name: str, **context: Any) -> str:
         raise ShaderError(
             f"shader {name!r} uses a value that was not given: {error}; given were {sorted(context)}"
         ) from error
+    return _without_gaps(text)
+
+
+def _without_gaps(text: str) -> str:
     return re.sub(r"\n{3,}", "\n\n", text)
 
 
 _HEAD = re.compile(r"(?://[^\n]*\n)*")
 
 
-def compose_kernel(name: str, header: Callable[[bool], str], context: Mapping[str, Any]) -> str:
-    """Compose a kernel: the comment of its shader file, what `header` returns, and the algorithm.
+def compose_kernel(name: str, frame: Callable[[bool], tuple[str, str]], context: Mapping[str, Any]) -> str:
+    """Compose a kernel: the comment of its shader file, declarations, the algorithm, and the entry point.
 
     Parameters
     ----------
     name : str
-    header : callable
-        Gets whether the file asks for ``Lanes``, by ``//$ set asks.lanes = true``.
+    frame : callable
+        Gets whether the file asks for ``Lanes``, by ``//$ set asks.lanes = true``; returns declarations and entry point.
     context : mapping
         Values for the template.
     """
@@ -122,8 +126,9 @@ def compose_kernel(name: str, header: Callable[[bool], str], context: Mapping[st
 
     asks = Namespace(lanes=False)
     text = compose(name, asks=asks, **context)
-    head = cast(re.Match[str], _HEAD.match(text)).end()
-    return f"{text[:head]}\n{header(asks.lanes)}{text[head:]}"
+    comment = cast(re.Match[str], _HEAD.match(text)).end()
+    declarations, entry = frame(asks.lanes)
+    return _without_gaps(f"{text[:comment]}\n{declarations}{text[comment:]}{entry}")
 
 
 def sha256(text: str) -> str:

@@ -331,7 +331,7 @@ def test_storage_bytes_are_those_of_the_text():
     (shader,) = plan.shaders.values()
     counts = [int(line.split(">, ")[1].split(">")[0]) for line in shader.text.splitlines() if "var<workgroup>" in line]
     assert 16 * sum(counts) == shape.storage_bytes
-    assert f"@workgroup_size({shape.workgroup_size})" in shader.text
+    assert f"WORKGROUP_SIZE: u32 = {shape.workgroup_size}u;" in shader.text
 
 
 # ---- errors

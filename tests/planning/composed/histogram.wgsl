@@ -68,18 +68,6 @@ fn store4_tables(i: u32, words: vec4<u32>) {
 
 override WORKGROUP_SIZE: u32 = 256u;
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  @builtin(local_invocation_index) local: u32,
-) {
-  let number = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
-  if (number >= params.workgroups) { return; }
-  run(number, local);
-}
-
-
 // The operator on accumulators (Acc), and the conversion between items and accumulators.
 alias T = u32;
 alias Acc = u32;
@@ -231,4 +219,15 @@ fn run(number: u32, local: u32) {
     for (var copy = 1u; copy < params.copies; copy++) { total = combine(total, read_counter(copy * params.stride + k)); }
     store_tables(block * params.bins + range_first + k, pack(total));
   }
+}
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  @builtin(local_invocation_index) local: u32,
+) {
+  let number = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  if (number >= params.workgroups) { return; }
+  run(number, local);
 }

@@ -102,18 +102,6 @@ fn store4_output_values(i: u32, words: vec4<u32>) {
 
 override WORKGROUP_SIZE: u32 = 256u;
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  @builtin(local_invocation_index) local: u32,
-) {
-  let number = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
-  if (number >= params.tiles) { return; }
-  run(number, local);
-}
-
-
 // The order of a merge, is_before(a, b), and keys in memory: key_NAME(i) of each input, store_key(i, key) of the output.
 // Keys are held as their codes.
 // Keys as codes: numbers whose unsigned order is the wanted order. A code holds every bit of its key, so it can be decoded.
@@ -437,4 +425,15 @@ fn run(tile: u32, local: u32) {
       store_output_values(first + i, load_b_values(first_b + place - count_a));
     }
   }
+}
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  @builtin(local_invocation_index) local: u32,
+) {
+  let number = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  if (number >= params.tiles) { return; }
+  run(number, local);
 }

@@ -52,18 +52,6 @@ fn store4_output(i: u32, words: vec4<u32>) {
 
 override WORKGROUP_SIZE: u32 = 256u;
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  lanes: Lanes,
-) {
-  let number = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
-  if (number >= params.blocks) { return; }
-  run(number, lanes);
-}
-
-
 // The operator on accumulators (Acc), and the conversion between items and accumulators.
 alias T = u32;
 alias Acc = u32;
@@ -329,4 +317,15 @@ fn run(block: u32, lanes: Lanes) {
     return;
   }
   if (local == 0u) { put(block, total); }
+}
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  lanes: Lanes,
+) {
+  let number = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  if (number >= params.blocks) { return; }
+  run(number, lanes);
 }

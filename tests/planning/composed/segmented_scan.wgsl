@@ -72,18 +72,6 @@ fn store4_output(i: u32, words: vec4<u32>) {
 fn item_count() -> u32 { return min(max(params.n, params.first) - params.first, params.capacity); }
 override WORKGROUP_SIZE: u32 = 256u;
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  lanes: Lanes,
-) {
-  let number = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
-  if (number >= params.tiles) { return; }
-  run(number, lanes);
-}
-
-
 // The operator on accumulators (Acc), and the conversion between items and accumulators.
 alias T = u32;
 alias Acc = u32;
@@ -721,4 +709,15 @@ fn run(number: u32, lanes: Lanes) {
   }
   if (is_leader() && state_count_finished(params.tiles)) { state_next_epoch(); }
   emit_open(tile, before, sum);
+}
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  lanes: Lanes,
+) {
+  let number = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  if (number >= params.tiles) { return; }
+  run(number, lanes);
 }

@@ -49,18 +49,6 @@ fn store4_minima(i: u32, words: vec4<u32>) {
 
 override WORKGROUP_SIZE: u32 = 256u;
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  @builtin(local_invocation_index) local: u32,
-) {
-  let number = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
-  if (number >= params.blocks) { return; }
-  run(number, local);
-}
-
-
 // The items among which a top-k looks, as codes of which the smallest win: all items of a window, or those of listed groups.
 // Keys as codes: numbers whose unsigned order is the wanted order. A code holds every bit of its key, so it can be decoded.
 // But floats that are equal in numpy's order have different codes (−0 and +0, and all NaNs), and in descending order a NaN
@@ -162,4 +150,15 @@ fn run(block: u32, local: u32) {
   for (var g = local; g < params.tiles * tile_groups; g += WORKGROUP_SIZE) {
     if (first_group + g < params.groups) { store_minima(first_group + g, minima[g * lanes]); }
   }
+}
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  @builtin(local_invocation_index) local: u32,
+) {
+  let number = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  if (number >= params.blocks) { return; }
+  run(number, local);
 }

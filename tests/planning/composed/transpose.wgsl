@@ -55,18 +55,6 @@ fn store4_output(i: u32, items: vec4<u32>) {
   store_row_output(i, items);
 }
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  @builtin(local_invocation_index) local: u32,
-) {
-  let number = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
-  if (number >= params.blocks) { return; }
-  run(number, local);
-}
-
-
 // Items of 4 bytes, and four of them as they lie in memory.
 alias Item = u32;
 alias Quad = vec4<u32>;
@@ -126,4 +114,15 @@ fn run(block: u32, local: u32) {
       store4_output(to, quad_of(tile[at], tile[at + STRIDE], tile[at + 2u * STRIDE], tile[at + 3u * STRIDE]));
     }
   }
+}
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  @builtin(local_invocation_index) local: u32,
+) {
+  let number = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  if (number >= params.blocks) { return; }
+  run(number, local);
 }

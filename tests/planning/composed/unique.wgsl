@@ -102,17 +102,6 @@ fn store4_count(i: u32, items: vec4<u32>) {
 fn item_count() -> u32 { return min(max(params.n, params.first) - params.first, params.capacity); }
 override WORKGROUP_SIZE: u32 = 256u;
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  lanes: Lanes,
-) {
-  let number = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
-  run(number, lanes);
-}
-
-
 // What the tiles of a stream add up, and what is counted within a tile. Leaves behind the types Acc and Counts:
 //   one mark    both are the number of marked items
 //   two marks   both are the numbers of items with the first and with the second mark
@@ -630,4 +619,14 @@ fn run(number: u32, lanes: Lanes) {
     if (state_count_finished(workgroups)) { state_next_epoch(); }
   }
   emit_tile(tile, carried_before(before), count);
+}
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  lanes: Lanes,
+) {
+  let number = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  run(number, lanes);
 }
