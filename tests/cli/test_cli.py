@@ -214,6 +214,7 @@ BAD_INPUT = [
 ]
 
 
+@pytest.mark.needs("module:vl_convert")
 def test_bad_input_is_2_and_says_what_is_wrong(device, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for words, said in BAD_INPUT:

@@ -173,12 +173,14 @@ def _changed(change):
     return made
 
 
+@pytest.mark.needs("module:vl_convert")
 def test_a_file_that_cannot_be_computed_with_is_refused_with_the_place(run):
     """By each command, of which one after the other gets a fault."""
     for (change, place), command in zip(REFUSED.values(), itertools.cycle(READERS.values())):
         _check_refused(run, command, _changed(change), place)
 
 
+@pytest.mark.needs("module:vl_convert")
 def test_a_file_that_is_nested_deeply(run):
     text = json.dumps(_document())
     for depth in (5_000, 200_000):

@@ -170,7 +170,7 @@ def test_more_than_a_kernel_has_invocations_for(device):
     primitives = [gw.TopK(device, datatype, 100, capabilities=as_gpu(device)) for datatype in ("u32", "f64")]
     for primitive, lanes in zip(primitives, (1024, 512), strict=True):
         plan = primitive.plan(gw.Layout.separate({"input": 4 * 1024 // lanes}, input=20_000, values=100, indices=100))
-        assert any(f"const LANES: u32 = {lanes}u;" in shader.text for shader in plan.shaders.values())
+        assert any(f"const WORKGROUP_SIZE: u32 = {lanes}u;" in shader.text for shader in plan.shaders.values())
     for x in (keys_of("u32", 20_000), np.zeros(20_000, np.uint32)):
         check(primitives[0], x)
 

@@ -298,7 +298,7 @@ def tutorial(tmp_path_factory):
             (folder / path).write_text(
                 _apply(block.text, (folder / path).read_text(encoding="utf-8")), encoding="utf-8"
             )
-    assert len(written) == 3
+    assert len(written) == 4
     return folder
 
 

@@ -208,6 +208,7 @@ def test_a_class_has_a_docstring_that_editors_can_read_and_that_names_all_parame
         assert named == set(inspect.signature(cls).parameters), name
 
 
+@pytest.mark.needs("module:ruff")
 def test_stubs_say_what_the_package_says():
     """`scripts/make_stubs.py` writes them again."""
     done = subprocess.run([sys.executable, ROOT / "scripts/make_stubs.py", "--check"], capture_output=True, text=True)
