@@ -118,7 +118,7 @@ def compose_kernel(name: str, frame: Callable[[bool], tuple[str, str]], context:
     ----------
     name : str
     frame : callable
-        Gets whether the file asks for ``Lanes``, by ``//$ set asks.lanes = true``; returns declarations and entry point.
+        Gets whether the file asks for ``Lanes``, by ``//$ set asks.lanes = true``; returns the text before and behind.
     context : mapping
         Values for the template.
     """
