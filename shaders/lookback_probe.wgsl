@@ -2,7 +2,7 @@
 // The totals differ in every epoch, so that a word of an earlier dispatch gives a wrong sum.
 // Forward progress: none is assumed. After SPIN_LIMIT unsuccessful polls in total, a workgroup recomputes every unpublished
 // tile itself, and counts these tiles.
-// Bindings: params, control, states, counts.
+// Bindings: params, control, states, counts: [0] tiles with a wrong sum, [1] tiles that were computed again, [2] tiles that finished.
 // Params: tiles.
 
 override SPIN_LIMIT: u32 = 256u;
@@ -15,9 +15,9 @@ var<private> local: u32;
 //$ include "lib/state.wgsl"
 
 // Odd, and different in every epoch, in both halves of the word.
-fn step() -> u32 { return 0x9e3779b1u + epoch * 0x85ebca76u; }
-fn total_of(tile: u32) -> u32 { return (tile + 1u) * step(); }
-fn sum_up_to(tile: u32) -> u32 { return (tile + 1u) * (tile + 2u) / 2u * step(); }
+fn epoch_unit() -> u32 { return 0x9e3779b1u + epoch * 0x85ebca76u; }
+fn total_of(tile: u32) -> u32 { return (tile + 1u) * epoch_unit(); }
+fn sum_up_to(tile: u32) -> u32 { return (tile + 1u) * (tile + 2u) / 2u * epoch_unit(); }
 
 // The sum before a tile, and how many of its tiles had to be recomputed here.
 struct Before { sum: u32, computed: u32 }

@@ -27,9 +27,19 @@ from .output import (
 @click.option("--list", "listing", is_flag=True, help="Print the claims with their sources, and measure nothing.")
 @click.option("--repeats", type=click.IntRange(min=2), default=20, show_default=True, help="Samples of each quantity.")
 @click.option(
-    "--cold-repeats", type=click.IntRange(min=2), default=3, show_default=True, help="Of those with a new device each."
+    "--cold-repeats",
+    type=click.IntRange(min=2),
+    default=3,
+    show_default=True,
+    help="Samples that need a new device each.",
 )
-@click.option("--processes", type=click.IntRange(min=2), default=5, show_default=True, help="Of `processes`.")
+@click.option(
+    "--processes",
+    type=click.IntRange(min=2),
+    default=5,
+    show_default=True,
+    help="Processes that the experiment `processes` starts.",
+)
 @click.option("--warmup-s", type=Seconds(min=0), default=0.3, show_default=True, help="Warm-up time of each quantity.")
 @click.option("--idle-s", type=Seconds(min=0), default=0.5, show_default=True, help="Pause that lowers a GPU's clock.")
 @click.option(
@@ -92,4 +102,4 @@ def reproduce(
     if json_path is not None:
         write_document(json_path, document)
     if not document["complete"]:
-        raise KeyboardInterrupt  # its message and its exit code
+        raise KeyboardInterrupt  # results are written; click prints the message and sets the exit code

@@ -90,7 +90,7 @@ class Measured(Record):
     rounds_ns : tuple of float
         The median of each visit; empty if none was timed.
     half : float or None
-        Half of the 95 % interval of a visit's median, as a share of it.
+        Half of the 95 % interval of a visit's median, as a share of it; the median over the visits.
     wrong : bool
         Whether a result was wrong.
     error : str or None
@@ -193,7 +193,7 @@ class GroupCase(Record):
     count : int
         How many devices measured it.
     median_ns : float
-        Of the devices.
+        Median over the devices.
     mad : float
         1.4826 times the median absolute deviation of the logarithms, which is the standard deviation of normal ones.
     low, high : float
@@ -216,7 +216,7 @@ class Group(Record):
     Attributes
     ----------
     group : str
-        Short sha256 of the other texts.
+        Short sha256 of adapter, adapter_type, backend, driver and gridwise_py together.
     adapter, adapter_type, backend, driver, gridwise_py : str
     count : int
         Its devices.
@@ -302,6 +302,7 @@ class Fleet(Record):
 
 
 def _badness(member: Member) -> tuple[int, float, str]:
+    """Sort key, the worst first: by what is listed, then the slower first, then by id."""
     order = [
         member.verdict is Verdict.WRONG, member.status is Status.LOST, member.status is Status.FAILED,
         member.verdict is Verdict.SLOW, member.status is Status.INCOMPLETE,

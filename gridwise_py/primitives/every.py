@@ -1,4 +1,4 @@
-"""The registry with all primitives, whichever were loaded before."""
+"""The registry of all primitives: to import this module loads each of their modules."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["REGISTRY"]
 
 for _place in dict.fromkeys(PLACES.values()):
     importlib.import_module(f"{__package__}.{_place}")
-# In the order of their files, not in that in which a process came to need them.
+# Sorted by module, whichever was loaded first; in place, because others hold this dict.
 _in_order = sorted(REGISTRY.items(), key=lambda item: item[1].__module__)
 REGISTRY.clear()
 REGISTRY.update(_in_order)

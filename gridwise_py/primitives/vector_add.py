@@ -1,4 +1,4 @@
-"""Vector add."""
+"""Vector add, output = a + b: items of 4 bytes by WGSL's +, all others by the operator Add, as reductions."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class VectorAdd(TwoInputsCalls, Elementwise):
         if self.datatype.name == "f64":
             check_float64("add", self.capabilities)
             self._features = FEATURES_OF_FLOAT64
-        self._combines = self.datatype.itemsize_bytes != 4  # with the texts of a reduction
+        self._combines = self.datatype.itemsize_bytes != 4  # by lib/operator.wgsl, as reductions
 
     def _template_values(self) -> dict[str, Any]:
         if not self._combines:

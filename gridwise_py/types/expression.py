@@ -20,7 +20,7 @@ from .evaluation import value_of
 from .operations import NUMPY_TYPES, OPERATIONS
 from .program import Bound, Leaf, Stored, flatten
 
-#: Names that ``execute`` has already, or will have.
+#: Names of arguments that ``execute`` has already, or is to have.
 _RESERVED = frozenset(
     {
         "n", "count", "size", "encoder", "trials", "timing", "enable_gpu_timing", "enable_cpu_timing", "device", "out",
@@ -183,12 +183,14 @@ class Expression(Operators):
     Attributes
     ----------
     kind : str
-        ``"leaf"``, ``"index"``, ``"number"``, or an operation.
+        ``"leaf"``, ``"component"``, ``"scalar"``, ``"index"``, ``"number"``, ``"cast"``, ``"bitcast"``, ``"select"``,
+        ``"gather"``, ``"function"``, or the name of an operation.
     type : str
         ``"u32"``, ``"i32"``, ``"f32"`` or ``"bool"``.
     args : tuple of Expression
     value : object
-        The name of a leaf, the number.
+        By kind: a leaf its Leaf or Bound, a component that and its place, a scalar its name, a number its 32 bits as an
+        int, a function its WgslFunction; else None.
 
     Examples
     --------

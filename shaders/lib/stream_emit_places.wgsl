@@ -1,10 +1,10 @@
-// Emission of a stream that selects nothing: each item's number of marks up to itself, less 1, which is the number of its run, goes
-// to the place that `places` gives.
+// Writes the number of each item's run: output[places[i]] = marks in items 0 to i, less 1. Every item is written; there is one mark,
+// so Acc and Counts are u32.
 fn announce_total(total: Acc) {}
 fn stage_first(tile: u32, count: WorkgroupScan) {}
 
 fn emit_tile(tile: u32, before: Acc, count: WorkgroupScan) {
-  var rank = count.before;  // of the first mark of a row
+  var rank = count.before;  // marks of the tile before this row
 //$ for r in range(vecs)
   emit_row(tile, {{ r }}u, before, rank);
   rank += row_count({{ r }}u);

@@ -1,4 +1,4 @@
-// Loads four items of {{ f.name }}, of which those from item n on are 0.
+// load4_{{ f.name }}_guarded(i, n): four items as load4_{{ f.name }}, with 0 for those from item n on. Included once for each field f.
 fn load4_{{ f.name }}_guarded(i: u32, n: u32) -> {{ f.quad }} {
   if (i + 4u <= n) { return load4_{{ f.name }}(i); }
   var x = Item{{ f.bytes }}();

@@ -22,7 +22,7 @@ SUMS = np.cumsum(X, dtype=np.uint32)
 
 
 class Case:
-    """A scan of x into y, and a reduce of y, on a device."""
+    """A scan of x into y, and a reduction of y to total, on a device; overwrite copies other into x."""
 
     def __init__(self, device):
         self.device = device
@@ -99,7 +99,8 @@ def _profile(case):
     assert case.total.item() == int(SUMS.sum(dtype=np.uint32))
 
 
-#: What a held-back scan of x into y must come before: whatever changes x or y, waits, or reads: numpy arrays are sums.
+#: What a scan of x into y that is held back must run before: acts that change x or y, wait, or read. An array that an act
+#: returns is the sums that are expected.
 ACTS = {
     "a read": lambda case: case.y.to_numpy(),
     "an upload": lambda case: case.x.copy_from(X[::-1]),

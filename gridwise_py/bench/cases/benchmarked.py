@@ -24,7 +24,7 @@ AxisValue: TypeAlias = int | float | str | bool
 Run: TypeAlias = Primitive | CapturedSequence | Callable[..., Any] | Sequence[Primitive] | Mapping[str, Primitive]
 _Decorated = TypeVar("_Decorated", bound=Callable[..., Any])
 
-#: Parameters of a benchmark's function that are no axes.
+#: Parameters that the library supplies: they are never axes.
 _GIVEN = ("device", "rng")
 _NAME = re.compile(r"[A-Za-z_][\w-]*")
 
@@ -181,7 +181,8 @@ def benchmarked(
     tune : str or iterable of str, optional
         Axes for ``gridwise tune FILE``: their values do the same work.
     **axes : iterable of int, float, str or bool
-        Values, such as ``n=[2**16, 2**20]``, the size. ``mode`` has modes of `measure`.
+        Values, such as ``n=[2**16, 2**20]``, the size, or ``n=lambda rows, cols: rows * cols``, of other
+        axes. ``mode`` has modes of `measure`.
 
     Raises
     ------

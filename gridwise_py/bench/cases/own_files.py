@@ -1,4 +1,4 @@
-"""Files of users with benchmarks: how they are loaded, and the workloads that are in them."""
+"""Loads a user's file of benchmarks (gridwise bench FILE) and registers them; its errors are told by line."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class OwnWorkload:
         return self.guarded(lambda: self.declared.call(device, values, (seed, n)))
 
     def guarded(self, call: Callable[[], Any]) -> Any:
-        """Return what a call of the user's code returns; raise ArgumentError with its line where it raises."""
+        """Call the user's code; raise what it raises as an ArgumentError that names its line."""
         try:
             return call()
         except (MemoryError, wgpu.GPUError, DeviceError, OwnCodeError):

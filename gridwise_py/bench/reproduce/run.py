@@ -1,4 +1,4 @@
-"""Runs experiments, and returns their document."""
+"""Runs experiments, each a published claim on GPU timing, and returns the document with their verdicts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def reproduce(
     """Run experiments one after another.
 
     A failure, such as too little memory, makes that experiment one that cannot be shown; the others go on. After an
-    interrupt, what was shown before is returned, and ``complete`` is false.
+    interrupt, what was finished before is returned, and ``complete`` is false.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def reproduce(
     Raises
     ------
     KeyboardInterrupt
-        If nothing was shown before it.
+        If nothing was finished before it.
     """
     entries: list[dict[str, Any]] = []
     try:

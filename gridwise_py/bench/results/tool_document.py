@@ -1,4 +1,4 @@
-"""From a file of another benchmark tool to a results document, so that every command that reads results reads it."""
+"""Turns a file of another benchmark tool (nvbench, hyperfine, …) into a results document, which all commands read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .model import Context, Device, Git, Host, Result, Results, Whole
 from .precision import levels_of
 from .tool_files import ToolRow, ToolRun
 
-#: What a further process costs besides its cases is not known of a command.
+#: Seconds that one more process costs besides its cases, for advice on rounds: unknown for another tool's command.
 _PROCESS_S = 0.0
 
 
@@ -42,7 +42,7 @@ def results_of_tool(run: ToolRun) -> Results:
 
 
 def _results(row: ToolRow, position: int, run: ToolRun) -> Iterator[Result]:
-    """Yield a result for each group of times, which are of different processes."""
+    """Yield a result for each group of times; a group counts as a process. Without times: one empty result."""
     for process, times_ns in enumerate(row.groups or ((),)):
         series: dict[str, Series] = {}
         if times_ns:

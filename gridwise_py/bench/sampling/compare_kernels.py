@@ -23,9 +23,9 @@ from .measurement import Measurement
 from .protocol import SamplingProtocol
 from .subjects import benchmark_of, choose_mode, device_of, names_of, subject_of, upload
 
-#: Fewer cannot tell a difference from chance.
+#: The fewest rounds: with fewer a difference cannot be told from chance.
 _LEAST_ROUNDS = 3
-#: Of one kernel in one round: rounds tell more than samples within one.
+#: How a kernel is measured in a round: shortly, because rounds tell more than samples within one.
 _PROTOCOL = SamplingProtocol(timeout_s=0.1, warmup_s=0.03, max_warmup_s=0.1)
 
 
@@ -216,7 +216,7 @@ def _checked(
 def _with_outputs(
     benchmarks: Mapping[str, Benchmark], arrays: Mapping[str, Any], device: wgpu.GPUDevice
 ) -> dict[str, Benchmark]:
-    """Return benchmarks with what was given uploaded once, and with outputs that primitives lack, made once."""
+    """Upload each shared array once; give primitives the outputs that they lack, shared by shape and datatype."""
     shared: dict[str, Any] = {}
     found = dict(benchmarks)
     for name, benchmark in benchmarks.items():

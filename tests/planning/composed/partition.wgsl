@@ -341,7 +341,7 @@ const COUNT_MASK: u32 = (1u << COUNT_BITS) - 1u;
 var<private> marks: array<Counts, (VECS + 7u) / 8u>;  // four bits for each row
 var<private> ranks: array<Counts, (VECS + PACK - 1u) / PACK>;  // marks of earlier lanes in the row
 var<private> row_counts: array<Counts, (VECS + PACK - 1u) / PACK>;  // marks of all lanes in the row
-// Loads four items of input, of which those from item n on are 0.
+// load4_input_guarded(i, n): four items as load4_input, with 0 for those from item n on. Included once for each field f.
 fn load4_input_guarded(i: u32, n: u32) -> vec4<u32> {
   if (i + 4u <= n) { return load4_input(i); }
   var x = Item4();

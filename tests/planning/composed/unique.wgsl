@@ -243,7 +243,7 @@ fn within(i: u32, n: u32) -> u32 { return (1u << min(4u, max(n, i) - i)) - 1u; }
 
 // A mark is that an item differs from the one before it. The item before the first one is one more load, so that a tile that is
 // recounted needs nothing of its neighbours.
-// Loads four items of keys, of which those from item n on are 0.
+// load4_keys_guarded(i, n): four items as load4_keys, with 0 for those from item n on. Included once for each field f.
 fn load4_keys_guarded(i: u32, n: u32) -> vec4<u32> {
   if (i + 4u <= n) { return load4_keys(i); }
   var x = Item4();
