@@ -99,8 +99,8 @@ def _profile(case):
     assert case.total.item() == int(SUMS.sum(dtype=np.uint32))
 
 
-#: What a scan of x into y that is held back must run before: acts that change x or y, wait, or read. An array that an act
-#: returns is the sums that are expected.
+#: What a scan of x into y that is held back must run before: acts that change x or y, wait, or read. An array that
+#: an act returns is the sums that are expected.
 ACTS = {
     "a read": lambda case: case.y.to_numpy(),
     "an upload": lambda case: case.x.copy_from(X[::-1]),
