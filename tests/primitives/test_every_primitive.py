@@ -5,7 +5,6 @@ import functools
 import gc
 import re
 import weakref
-from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ import wgpu
 import gridwise_py as gw
 from gridwise_py.primitives import REGISTRY
 from gridwise_py.runtime.context import context_of
-from helpers.every_primitive import OF_ONE_KERNEL, Call, axes, covering, each_once, is_possible, lengths
+from helpers.every_primitive import OF_ONE_KERNEL, Call, axes, covering, each_once, fewer_bindings, is_possible, lengths
 from helpers.strategies import (
     AFFINE,
     SMALL,
@@ -51,17 +50,6 @@ def test_configurations_at_every_length(device, name, rows):
             for turn, n in enumerate(lengths(row)):
                 with fewer_bindings(device):
                     Call(device, row, n).run(turn)
-
-
-@contextmanager
-def fewer_bindings(device):
-    """Windows and chunks want up to 16 bindings; a device that has fewer says so, as SwiftShader's does."""
-    try:
-        yield
-    except gw.LimitError as error:
-        wanted = re.search(r"needs (\d+) storage bindings", str(error))
-        if wanted is None or int(wanted[1]) > 16 or device.limits["max-storage-buffers-per-shader-stage"] >= 16:
-            raise
 
 
 def test_every_two_values_meet():
