@@ -79,12 +79,6 @@ def test_an_operator_of_a_users_own_in_views_and_in_place(device):
         assert_same(array.to_numpy(), expected, f"in place, n={n}")
 
 
-def test_an_output_that_overlaps_in_part_is_refused(device):
-    x = gw.asarray(_items("u32", 100), device)
-    with pytest.raises(gw.OverlapError):
-        gw.Map(device, "u32", "square").execute(input=x[:50], output=x[1:51])
-
-
 def test_in_a_stream(device):
     chunks = [_items("u32", n, seed) for seed, n in enumerate((1000, 0, 999, 1000, 3))]
     parts = list(gw.stream(gw.Map(device, "u32", STEPS, tuning=SMALL), chunks))

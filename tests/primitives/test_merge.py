@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.primitives.engines.merge_order import MergeOrder, merged_order
 from helpers.cases import FULL
 from helpers.levels import level_on
 from helpers.sorting import DATATYPES, keys_of, order_of
@@ -307,19 +306,6 @@ def test_functions_on_the_host_and_on_the_gpu(device):
     got = gw.merge(*halves, less=lambda p, q: p.n < q.n, device=device)
     both = np.concatenate(halves)
     np.testing.assert_array_equal(got, both[np.argsort(both["n"], kind="stable")])
-
-
-def test_the_reference_is_a_stable_merge():
-    """It knows the order by comparisons alone; numpy's sort is another way to the same."""
-    order = MergeOrder("Merge", "u32", False, lambda a, b: a // 4 < b // 4)
-    keys = np.random.default_rng(1).integers(0, 40, 300).astype(np.uint32)
-    ends = np.array([0, 70, 70, 100, 250, 260, 300])
-    for begin, end in itertools.pairwise(ends):
-        keys[begin:end] = keys[begin:end][np.argsort(keys[begin:end] // 4, kind="stable")]
-    wanted = np.concatenate(
-        [p + np.argsort(keys[p:q] // 4, kind="stable") for p, q in ((0, 70), (70, 250), (250, 300))]
-    )
-    np.testing.assert_array_equal(merged_order(order, keys, ends), wanted)
 
 
 def _one(device, dtype="u32"):

@@ -9,7 +9,6 @@ import pytest
 import gridwise_py as gw
 from gridwise_py.bench.checks.check import mismatch
 from gridwise_py.planning import builder, shaders
-from gridwise_py.planning.faults import faulty
 from helpers.strategies import make_primitive, quick_first
 
 # Tiles of 256 items, so that few items are many tiles.
@@ -134,17 +133,6 @@ def test_zeros_are_equal_and_nan_as_asked(device):
 
 
 # ---- how it goes
-
-
-@pytest.mark.parametrize(
-    ("kind", "every", "ahead"), quick_first([("select 8 bytes", 1, 0), ("unique by key", 3, 2)], [("runs", 1, 4)])
-)
-def test_tiles_that_never_publish_are_recounted(device, kind, every, ahead):
-    cls, own = KINDS[kind]
-    primitive = make_primitive(faulty(cls, stall_every=every), device, spin_limit=4, ahead=ahead, **SMALL, **own)
-    for n in (TILE, 9 * TILE + 3):  # the same buffers, with other counts
-        for seed, share in enumerate((0.5, 0.1)):
-            _check(primitive, _inputs(primitive, n, share, seed), f"{n} items, share {share}")
 
 
 @pytest.mark.needs("14 storage buffers")

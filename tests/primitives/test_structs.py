@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
-from functools import lru_cache
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import gridwise_py as gw
 from helpers.strategies import make_primitive, quick_first
@@ -192,17 +189,6 @@ def test_every_form_of_subgroups(device, require, words, name, subgroups):
     _assert_same(_numpy(_reduce(device, struct, op, **options), items, device), _prefixes(words, items)[-1:])
 
 
-@pytest.mark.parametrize("words", quick_first([], CASES))
-def test_many_items_in_the_default_shapes(device, words):
-    struct, op, *_ = CASES[words]
-    items = _items(words, 100_003)
-    want = _prefixes(words, items)
-    x = gw.asarray(items, device)
-    for strategy in ("lookback", "reduce_then_scan"):
-        _assert_same(gw.Scan(device, struct, op, strategy=strategy).execute(input=x).output.to_numpy(), want)
-    _assert_same(gw.Reduce(device, struct, op).execute(input=x).output.to_numpy(), want[-1:])
-
-
 @pytest.mark.parametrize(
     ("words", "state", "fault"),
     quick_first(
@@ -289,25 +275,6 @@ def test_in_chunks(device, words):
     for strategy in ("lookback", "reduce_then_scan"):
         _assert_same(_scan(device, struct, op, strategy=strategy).execute(input=x).output.to_numpy(), want)
     _assert_same(_reduce(device, struct, op).execute(input=x).output.to_numpy(), want[-1:])
-
-
-@lru_cache
-def _kept(device, words, kind, strategy):
-    struct, op, *_ = CASES[words]
-    return _scan(device, struct, op, kind, strategy=strategy), _reduce(device, struct, op)
-
-
-@pytest.mark.slow
-@given(data=st.data())
-def test_any_number_of_words_length_and_place(device, data):
-    words = data.draw(st.sampled_from(tuple(CASES)))
-    n, first = data.draw(st.integers(1, 900)), data.draw(st.integers(0, 20))
-    kind = data.draw(st.sampled_from(("inclusive", "exclusive")))
-    items = _items(words, n + first, data.draw(st.integers(0, 5)))
-    x = gw.asarray(items, device)[first:]
-    scan, reduce = _kept(device, words, kind, data.draw(st.sampled_from(("lookback", "reduce_then_scan"))))
-    _assert_same(scan.execute(input=x).output.to_numpy(), _prefixes(words, items[first:], kind))
-    _assert_same(reduce.execute(input=x).output.to_numpy(), _prefixes(words, items[first:])[-1:])
 
 
 # ---- the structs of everyday
