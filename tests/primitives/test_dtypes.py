@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.runtime.context import context_of
+from helpers import looks
 from helpers.strategies import quick_first
 
 pytestmark = pytest.mark.needs("float64")
@@ -119,7 +119,7 @@ if importlib.util.find_spec("torch"):  # which tests do without
 
 
 def test_python_floats_are_single_where_the_device_has_no_doubles(device, monkeypatch):
-    monkeypatch.setattr(context_of(device), "has_float64", False)
+    looks.take_doubles(monkeypatch, device)
     _same(gw.sum([0.5, 2.0], device=device), np.float32(2.5))
     _same(gw.cumsum([0.5, 2.0], device=device), np.array([0.5, 2.5], np.float32))
     keys, sums = gw.reduce_by_key([0.1, 0.1], [0.5, 2.0], device=device)

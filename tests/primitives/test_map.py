@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.bench.checks.check import mismatch
+from helpers import looks
 from helpers.strategies import DATATYPES, assert_same, quick_first
 
 SMALL = gw.ElementwiseTuning(workgroup_size=64, vecs=1)
@@ -94,7 +94,7 @@ def _sqrt_with(ulps):
 
 def _found_wrong(op, x, got):
     gpu = gw.Map(None, "f32", op, capabilities=gw.Capabilities())
-    return mismatch(gpu, {"input": x}, {"output": got})
+    return looks.mismatch(gpu, {"input": x}, {"output": got})
 
 
 @pytest.mark.parametrize("ulps", [0, 1, 7])
@@ -139,4 +139,4 @@ def test_a_wrong_bit_of_a_built_in_operator_is_found(op):
     got = gpu.reference(x)
     at = int(np.flatnonzero(np.isfinite(got) & (np.abs(got) > 1))[5])
     got.view(np.uint32)[at] ^= 1
-    assert mismatch(gpu, {"input": x}, {"output": got}).index == at
+    assert looks.mismatch(gpu, {"input": x}, {"output": got}).index == at

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.runtime.context import context_of
+from helpers import looks
 from helpers.strategies import AFFINE
 
 streaming = importlib.import_module("gridwise_py.streaming")
@@ -247,7 +247,7 @@ def test_staging_memory_is_kept_from_call_to_call(fresh_device):
     assert made.count("gridwise stream up") == 2
     large = streaming._WINDOW_BYTES
     assert list(gw.stream(gw.Copy(fresh_device), [np.zeros(large, np.uint8).view(np.uint32)] * 5))[4].size == large // 4
-    kept = context_of(fresh_device).cached("stagings of streams", list)._kept
+    kept = looks.kept_stagings(fresh_device)
     assert sum(staging.nbytes for staging in kept) <= 6 * large
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gridwise_py as gw
-from gridwise_py.runtime.context import context_of
+from helpers import looks
 from helpers.strategies import (
     SMALL,
     assert_same,
@@ -109,8 +109,7 @@ def test_a_single_block_posts_nothing(device, require, state):
         run = reduce.execute(input=gw.asarray(x, device), trials=3)
         assert run.plan.parameters["blocks"] == tiles
         assert_same(run.output.to_numpy(), reduce_reference("add", x))
-        own = context_of(device).executor._plans[run.plan].own
-        control, states = (gw.Array(own[name], "u32").to_numpy() for name in ("control", "states"))
+        control, states = (looks.own_words(device, run.plan, name) for name in ("control", "states"))
         np.testing.assert_array_equal(control[:4], [0, 0, epochs, 0])
         assert states.any() == (tiles > 1)
 

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gridwise_py as gw
-from gridwise_py.runtime.context import context_of
-from gridwise_py.runtime.lookback_selftest import lookback_verdict
+from helpers import looks
 from helpers.strategies import (
     SMALL,
     assert_same,
@@ -102,7 +101,7 @@ def test_repeating_a_call_makes_no_wgpu_object(device, monkeypatch, strategy, tr
     shorter = {name: array[:700] for name, array in arrays.items()}
     scan.execute(**shorter)
     scan.execute(**arrays)
-    counts = context_of(device).executor.counts
+    counts = looks.counts(device)
     made = []
     for name in MAKERS:
         original = getattr(device, name)
@@ -118,14 +117,14 @@ def test_repeating_a_call_makes_no_wgpu_object(device, monkeypatch, strategy, tr
         scan.execute(trials=trials)
     gw.empty(1, "u32", device, label="not reused")
     assert made == ["create_buffer"], "the one of the line above, which shows that the watch works"
-    assert context_of(device).executor.counts == counts
+    assert looks.counts(device) == counts
     assert_same(arrays["output"].to_numpy(), scan_reference("add", x))
 
 
 def test_the_strategy_is_chosen_reported_and_can_be_overridden(device):
     x = gw.asarray(np.ones(10, np.uint32), device)
     chosen = gw.Scan(device).execute(input=x).plan.parameters["strategy"]
-    assert chosen == ("lookback" if lookback_verdict(device, gw.Scan(device).state).safe else "reduce_then_scan")
+    assert chosen == ("lookback" if looks.is_lookback_safe(device, gw.Scan(device).state) else "reduce_then_scan")
     for strategy in TWO:
         run = _make(device, datatype="u32", strategy=strategy).execute(input=x)
         assert run.plan.parameters["strategy"] == strategy.partition("-")[0]

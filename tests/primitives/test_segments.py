@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.planning.faults import faulty
+from helpers import looks
 from helpers.strategies import AFFINE, MODES, assert_same, mode_for, quick_first, shape_options
 
 # Small tiles, and texts that compile soon.
@@ -141,7 +141,7 @@ FORMS = [
 
 
 def _classes(strategy, stalls, *classes):
-    return [faulty(cls, stall_every=stalls) if stalls else cls for cls in classes]
+    return [looks.faulty(cls, stall_every=stalls) if stalls else cls for cls in classes]
 
 
 @pytest.mark.parametrize(
@@ -276,7 +276,7 @@ def test_the_last_workgroup_completes_segments(device, needs, mode, op, blocks):
     rng = np.random.default_rng(14)
     tuning = dataclasses.replace(_tuning(device, mode, None, vecs=1), max_blocks=blocks, spin_limit=4)
     for stall_every in (1, 7):
-        reduce = faulty(gw.SegmentedReduce, stall_every=stall_every, epoch_bits=1)(
+        reduce = looks.faulty(gw.SegmentedReduce, stall_every=stall_every, epoch_bits=1)(
             device, "u32", op, tuning=tuning, capabilities=capabilities
         )
         n = 2 * blocks * _tile(tuning) - 5 if stall_every != 1 else 9 * _tile(tuning)
@@ -450,7 +450,7 @@ def test_counts_on_the_gpu_that_alternate(device, cls, strategy):
     by_key = cls in CLASSES[:2]
     # Without tickets lavapipe starts in the middle of the grid, whose tiles then poll words that nobody wrote yet.
     tuning = dataclasses.replace(TUNING, tickets=False)
-    made = faulty(cls, epoch_bits=1) if strategy == "lookback" else cls
+    made = looks.faulty(cls, epoch_bits=1) if strategy == "lookback" else cls
     primitive = made(device, strategy=strategy, tuning=tuning)
     items, count = gw.empty(n, "u32", device), gw.asarray(np.zeros(1, np.uint32), device)
     other = gw.empty(n if by_key else 63, "u32", device)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.bench.checks.check import mismatch
 from gridwise_py.planning import builder, shaders
+from helpers import looks
 from helpers.strategies import make_primitive, quick_first
 
 # Tiles of 256 items, so that few items are many tiles.
@@ -68,7 +68,7 @@ def _check(primitive, inputs, note="", **options):
     arrays = {name: gw.asarray(items, primitive.device) for name, items in inputs.items()}
     run = primitive.execute(**arrays, **options)
     got = {name: array.to_numpy() for name, array in run.outputs.items()}
-    found = mismatch(primitive, inputs, got)
+    found = looks.mismatch(primitive, inputs, got)
     assert found is None, f"{note} {found}"
     return run
 
@@ -188,7 +188,9 @@ def _wrong_calls(primitive, n=9 * TILE + 3):
         count.copy_from(np.array([m], dtype=np.uint32))
         run = primitive.execute(**arrays, n=count)
         part = {name: items[:m] for name, items in inputs.items()}
-        wrong += mismatch(primitive, part, {name: array.to_numpy() for name, array in run.outputs.items()}) is not None
+        wrong += (
+            looks.mismatch(primitive, part, {name: array.to_numpy() for name, array in run.outputs.items()}) is not None
+        )
     return wrong
 
 
@@ -292,11 +294,11 @@ def test_inputs_in_chunks_are_one_array(device, kind):
         inputs = _inputs(primitive, n, share)
         chunked = {name: _in_chunks(items, rng, device) for name, items in inputs.items()}
         outputs = primitive.execute(**chunked).outputs
-        assert mismatch(primitive, inputs, {name: array.to_numpy() for name, array in outputs.items()}) is None
+        assert looks.mismatch(primitive, inputs, {name: array.to_numpy() for name, array in outputs.items()}) is None
         if n == 3000:
             cut = {name: items[:1234] for name, items in inputs.items()}
             outputs = primitive.execute(**chunked, n=1234).outputs
-            assert mismatch(primitive, cut, {name: array.to_numpy() for name, array in outputs.items()}) is None
+            assert looks.mismatch(primitive, cut, {name: array.to_numpy() for name, array in outputs.items()}) is None
 
 
 def test_chunks_of_which_only_the_gpu_knows_how_many_items_count_are_refused(device):

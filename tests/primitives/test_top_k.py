@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.primitives import top_k as top_k_module
 from helpers.cases import FULL
 from helpers.sorting import keys_of, order_of
 from helpers.strategies import make_primitive, quick_first
@@ -208,7 +207,7 @@ def test_an_expression_is_not_stored(device):
 def test_only_the_gpu_knows_how_many_items_count(device, monkeypatch, strategy):
     n, k = 6000, 13
     if strategy == "sorted delegates":  # which is for a k that is larger than this
-        monkeypatch.setattr(top_k_module, "_SELECT_ROOM", k - 1)
+        monkeypatch.setattr(gw.primitives.top_k, "_SELECT_ROOM", k - 1)
     x = keys_of("u32", n) % 50
     x[0] = 49  # the first groups have smaller ones that do not count
     primitive, items = FewCodes(device, "u32", k, mode="smallest"), gw.asarray(x, device)

@@ -9,7 +9,6 @@ import pytest
 from click.testing import CliRunner
 
 import gridwise_py as gw
-from gridwise_py.primitives import REGISTRY
 from helpers import random_plans
 from helpers.every_primitive import Call, covering
 from helpers.paths import ROOT
@@ -48,7 +47,7 @@ def test_a_plan_follows_from_its_number(device):
         assert random_plans.describe(one) == random_plans.describe(other)
         assert all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in zip(
             one.inputs.values(), other.inputs.values(), strict=True))  # fmt: skip
-    assert {random_plans.draw(device, 0, n).row["name"] for n in range(0, 2000, 5)} == REGISTRY.keys()
+    assert {random_plans.draw(device, 0, n).row["name"] for n in range(0, 2000, 5)} == gw.primitives.REGISTRY.keys()
 
 
 def test_a_wrong_item_and_one_written_beside_are_found(device):
