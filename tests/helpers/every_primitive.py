@@ -62,6 +62,16 @@ _RESULTS = {
     },
     "other": {"u8": "i16", "u32": "u8", "i32": "u64", "i64": "i16"},
 }  # fmt: skip
+TRIANGLE = gw.Struct("Triangle", a="u32", b="u32", c="u32")
+#: Not commutative: of numbers, and of upper triangular matrices with ones in the diagonal, of an odd number of words.
+OWN_OPERATORS = {
+    "affine": AFFINE,
+    "triangular": gw.BinOp(
+        "triangular", identity=(0, 0, 0), commutative=False,
+        numpy=lambda x, y: TRIANGLE.array(a=x["a"] + y["a"], b=x["b"] + y["b"], c=x["c"] + y["c"] + x["a"] * y["b"]),
+        wgsl="fn combine(x: T, y: T) -> T { return T(x.a + y.a, x.b + y.b, x.c + y.c + x.a * y.b); }",
+    ),
+}  # fmt: skip
 _SENTINEL = 0x5A
 _OFFSETS = {"aligned": (0, 16, 64), "unaligned": (1, 2, 3, 77)}
 
@@ -75,8 +85,8 @@ def axes(name: str) -> dict[str, tuple[Any, ...]]:
     tuned = _tuned(cls)
     found: dict[str, tuple[Any, ...]] = {"datatype": tuple(cls.datatypes)}
     if "op" in WORKLOADS[name].axes:
-        affine = ("affine",) if issubclass(cls, OperatorPrimitive) else ()
-        found["op"] = ("add", "min", "max", "multiply", *affine)
+        own = ("affine",) * issubclass(cls, OperatorPrimitive) + ("triangular",) * (name in ("reduce", "scan"))
+        found["op"] = ("add", "min", "max", "multiply", *own)
     if "kind" in known:
         found["kind"] = KINDS
     if "descending" in known:
@@ -109,7 +119,7 @@ def _tuned(cls: type[gw.Primitive]) -> set[str]:
 def is_allowed(row: Row) -> bool:
     """Whether values go together, as far as they are there."""
     results = _RESULTS.get(row.get("result", ""))
-    if row.get("op") == "affine" and (row.get("datatype", "u32") != "u32" or results):
+    if row.get("op") in OWN_OPERATORS and (row.get("datatype", "u32") != "u32" or results):
         return False
     if results and (row.get("form") == "in place" or row.get("datatype", "u8") not in results):
         return False
@@ -145,6 +155,10 @@ def _pairs(row: Row, *, of_each: bool) -> Iterator[Pair]:
     family = ("family", cls)
     apart = () if cls in OF_ONE_KERNEL else ("form", "place") if cls in _OF_ONE_CODE else ("datatype", "form", "place")
     yield frozenset({name})
+    if row.get("op") == "triangular":
+        yield from (
+            frozenset({name, ("op", row["op"]), (axis, own[axis])}) for axis in ("form", "strategy") if axis in own
+        )
     for item in own.items():
         yield frozenset({name if of_each or item[0] in apart else family, item})
     yield from (frozenset((*pair, name) if of_each else pair) for pair in itertools.combinations(own.items(), 2))
@@ -254,9 +268,12 @@ class Call:
         while max(cls.at_size(n)[1].values()) > most:  # n x n matrices
             n //= 4
         op = row.get("op", "add")
-        given = {"op": "add" if op == "affine" else op, "segment": "100", "bins": "100", "k": "4"}
+        given = {"op": "add" if op in OWN_OPERATORS else op, "segment": "100", "bins": "100", "k": "4"}
         self.case = Case.build(row["name"], n, row["datatype"], **{**USUAL_AXES, **given})
-        self.primitive = make_primitive(cls, device, **{**self.case.options, **self._options(cls)})
+        options = {**self.case.options, **self._options(cls)}
+        self._drawn = self.primitive = make_primitive(cls, device, **options)
+        if op == "triangular":  # workloads draw no structs
+            self.primitive = make_primitive(cls, device, **{**options, "dtype": TRIANGLE, "op": OWN_OPERATORS[op]})
         self.signature = self.primitive.signature
         self.inputs = self._items(seed)
         self.lengths = {name: items.size for name, items in self.inputs.items()}
@@ -273,6 +290,8 @@ class Call:
             options["result_dtype"] = _RESULTS[row["result"]][row["datatype"]]
         if row.get("stall_every"):
             options |= {"stall_every": row["stall_every"], "spin_limit": 2}
+        if row.get("stall_every") == 1 and "state" in tuned:
+            options["epoch_bits"] = 1  # so that words of two dispatches ago look new
         if row.get("op") == "affine":
             options["op"] = AFFINE
         if "strategy" in row:
@@ -282,17 +301,21 @@ class Call:
             options["capabilities"] = self._capabilities
         elif row.get("form") == "windows":
             own, widest = gw.capabilities(self.device), gw.STORAGE_DATATYPES[row["datatype"]].itemsize_bytes
+            widest = TRIANGLE.dtype.itemsize if row.get("op") == "triangular" else widest
             limit = 1024 * max(widest, 4) + 272
             narrow = {"max-storage-buffer-binding-size": limit, "min-storage-buffer-offset-alignment": 256}
             options["capabilities"] = replace(own, limits={**own.limits, **narrow})
         return options
 
     def _items(self, seed: int) -> dict[str, np.ndarray]:
-        found = self.case.inputs(self.primitive, seed)
+        found = self.case.inputs(self._drawn, seed)
         for name, items in found.items():
             rule = self.signature.arguments[name]
             if self.row.get("op") == "affine" and not rule.is_apart:
                 items |= np.uint32(1 << 16)  # the product of odd factors does not become 0
+            if self.dtype(name) == TRIANGLE.dtype:
+                words = np.random.default_rng([seed, items.size]).integers(0, 1 << 32, 3 * items.size, np.uint32)
+                found[name] = words.view(TRIANGLE.dtype)
             if self.row.get("descending") and rule.ascending:
                 found[name] = items[::-1].copy()
         return found

@@ -14,13 +14,18 @@ from helpers.peers.draws import ALL
 from helpers.peers.judge import judged
 from helpers.peers.twins import TWINS
 
+#: Those that have a kernel for every two datatypes, and several for shapes.
+OF_MANY_KERNELS = ("add", "take")
 
-@pytest.mark.parametrize("calls", [8, pytest.param(40, marks=pytest.mark.slow)])
+
+@pytest.mark.parametrize("is_long", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["few", "many"])
 @pytest.mark.parametrize("name", TWINS)
-def test_drawn_calls_give_what_the_twin_gives(device, monkeypatch, name, calls):
+def test_drawn_calls_give_what_the_twin_gives(device, monkeypatch, name, is_long):
     monkeypatch.setattr(gw.runtime.device, "_default", [device])
-    # Kernels for int32 are compiled by other tests, too; the other datatype is another one for each function.
-    dtypes = ("int32", ALL[list(TWINS).index(name) % len(ALL)]) if calls == 8 else ()
+    calls, dtypes = 40, ()  # of all datatypes
+    if not is_long and name not in OF_MANY_KERNELS:
+        # Kernels for int32 are compiled by other tests, too; the other datatype is another one for each function.
+        calls, dtypes = 8, ("int32", ALL[list(TWINS).index(name) % len(ALL)])
     for number in range(calls):
         call = drawn(np.random.default_rng([1, number]), (name,), dtypes)
         finding = judged(call).finding
