@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from functools import cache
 from types import MappingProxyType
@@ -45,13 +47,31 @@ _OTHER_SHAPES = {
 #: Around whole vec4, subgroups, workgroups, tiles of the small shapes, and blocks of them.
 LENGTHS = (0, 1, 3, 4, 5, 17, 255, 256, 257, 513, 1_025, 4_099, 17_003)
 #: Where a binding holds little more than 1,024 items, and where arguments are cut: each number of bindings has a text.
-_PARTED_LENGTHS = {"windows": (1_100, 2_047), "chunks": (1_100,)}
+PARTED_LENGTHS = {"windows": (1_100, 2_047), "chunks": (1_100,)}
 #: Those whose outputs, or 8 KiB of counters, lie in one binding.
 _ONE_BINDING = ("repeat", "nth_element")
 #: Tunings of primitives that reach their items by the same code; those of one kernel, which has the forms, too.
 _OF_ONE_CODE = (gw.ScanTuning, gw.SortTuning, gw.StreamTuning)
 OF_ONE_KERNEL = (gw.SortTuning, gw.StreamTuning)
 _MOST_MATRIX_ITEMS = 1 << 14
+#: Datatypes of results by those of items: as numpy widens them for sums, and as a caller may ask.
+_RESULTS = {
+    "wider": {
+        "bool": "i64", "u8": "u64", "i8": "i64", "u16": "u64", "i16": "i64", "u32": "u64", "i32": "i64", "f16": "f32",
+        "f32": "f64",
+    },
+    "other": {"u8": "i16", "u32": "u8", "i32": "u64", "i64": "i16"},
+}  # fmt: skip
+TRIANGLE = gw.Struct("Triangle", a="u32", b="u32", c="u32")
+#: Not commutative: of numbers, and of upper triangular matrices with ones in the diagonal, of an odd number of words.
+OWN_OPERATORS = {
+    "affine": AFFINE,
+    "triangular": gw.BinOp(
+        "triangular", identity=(0, 0, 0), commutative=False,
+        numpy=lambda x, y: TRIANGLE.array(a=x["a"] + y["a"], b=x["b"] + y["b"], c=x["c"] + y["c"] + x["a"] * y["b"]),
+        wgsl="fn combine(x: T, y: T) -> T { return T(x.a + y.a, x.b + y.b, x.c + y.c + x.a * y.b); }",
+    ),
+}  # fmt: skip
 _SENTINEL = 0x5A
 _OFFSETS = {"aligned": (0, 16, 64), "unaligned": (1, 2, 3, 77)}
 
@@ -65,8 +85,8 @@ def axes(name: str) -> dict[str, tuple[Any, ...]]:
     tuned = _tuned(cls)
     found: dict[str, tuple[Any, ...]] = {"datatype": tuple(cls.datatypes)}
     if "op" in WORKLOADS[name].axes:
-        affine = ("affine",) if issubclass(cls, OperatorPrimitive) else ()
-        found["op"] = ("add", "min", "max", "multiply", *affine)
+        own = ("affine",) * issubclass(cls, OperatorPrimitive) + ("triangular",) * (name in ("reduce", "scan"))
+        found["op"] = ("add", "min", "max", "multiply", *own)
     if "kind" in known:
         found["kind"] = KINDS
     if "descending" in known:
@@ -79,6 +99,10 @@ def axes(name: str) -> dict[str, tuple[Any, ...]]:
         found["state"] = ("u64", "u32x2")
     if "subgroups" in tuned:
         found["subgroups"] = ("native", "none", "emulated-16")
+    if "spin_limit" in tuned:
+        found["stall_every"] = (0, 1, 3)
+    if "result_dtype" in known:
+        found["result"] = ("as items", *_RESULTS)
     form = ["whole"] + ["windows"] * (name not in _ONE_BINDING)
     form += ["in place"] * any(argument.overlap != "never" for argument in cls.arguments)
     form += ["chunks"] * any(argument.chunked for argument in cls.arguments if not argument.is_output)
@@ -92,9 +116,17 @@ def _tuned(cls: type[gw.Primitive]) -> set[str]:
     return set() if tuning is None else {field.name for field in fields(tuning)}
 
 
-def _is_allowed(row: Row) -> bool:
+def is_allowed(row: Row) -> bool:
     """Whether values go together, as far as they are there."""
-    if row.get("op") == "affine" and row.get("datatype", "u32") != "u32":
+    results = _RESULTS.get(row.get("result", ""))
+    if row.get("op") in OWN_OPERATORS and (row.get("datatype", "u32") != "u32" or results):
+        return False
+    if results and (row.get("form") == "in place" or row.get("datatype", "u8") not in results):
+        return False
+    is_stalled = bool(row.get("stall_every")) and "parts" not in _tuned(REGISTRY[row["name"]])
+    if is_stalled and row.get("strategy") == "reduce_then_scan":
+        return False  # whose workgroups do not wait
+    if is_stalled and row.get("form") == "in place" and row["name"] != "reduce":
         return False
     if row.get("form") == "in place":
         return "lookback" not in row.get("strategy", "") and row.get("place") != "one buffer"
@@ -114,6 +146,8 @@ def _pairs(row: Row, *, of_each: bool) -> Iterator[Pair]:
     if "datatype" in own and not of_each:
         own["datatype"] = gw.STORAGE_DATATYPES[row["datatype"]].itemsize_bytes
         yield frozenset({("datatype", row["datatype"])})
+        if "result" in own and own["result"] in _RESULTS:
+            yield frozenset({("datatype", row["datatype"]), ("result", own["result"])})
         if "op" in own:
             yield frozenset({("kind of items", _kind(row["datatype"])), ("op", row["op"])})
     # Primitives of one tuning share the text that their strategies and subgroups change.
@@ -121,6 +155,10 @@ def _pairs(row: Row, *, of_each: bool) -> Iterator[Pair]:
     family = ("family", cls)
     apart = () if cls in OF_ONE_KERNEL else ("form", "place") if cls in _OF_ONE_CODE else ("datatype", "form", "place")
     yield frozenset({name})
+    if row.get("op") == "triangular":
+        yield from (
+            frozenset({name, ("op", row["op"]), (axis, own[axis])}) for axis in ("form", "strategy") if axis in own
+        )
     for item in own.items():
         yield frozenset({name if of_each or item[0] in apart else family, item})
     yield from (frozenset((*pair, name) if of_each else pair) for pair in itertools.combinations(own.items(), 2))
@@ -138,7 +176,7 @@ def covering(*, of_each: bool = False) -> tuple[Row, ...]:
         for x in space[a]
         for y in space[b]
     ]
-    starts = [start for start in starts if _is_allowed(start)]
+    starts = [start for start in starts if is_allowed(start)]
     missing = set(itertools.chain.from_iterable(_pairs(start, of_each=of_each) for start in starts))
     used: Counter[tuple[str, Any]] = Counter()
     rows: list[Row] = []
@@ -152,11 +190,11 @@ def covering(*, of_each: bool = False) -> tuple[Row, ...]:
                 continue
             row = start
             for key, values in spaces[name].items():
-                fitting = [row | {key: value} for value in values if _is_allowed(row | {key: value})]
+                fitting = [row | {key: value} for value in values if is_allowed(row | {key: value})]
                 if key not in row:
                     row = max(fitting, key=lambda r: (_count(r, missing, of_each), -used[key, r[key]]))
             alike = [row | {"datatype": datatype} for datatype in spaces[name]["datatype"]]
-            alike = [r for r in alike if _is_allowed(r) and _kind(r["datatype"]) == _kind(row["datatype"])]
+            alike = [r for r in alike if is_allowed(r) and _kind(r["datatype"]) == _kind(row["datatype"])]
             row = row if of_each else min(alike, key=lambda r: used["datatype", r["datatype"]])
             missing.difference_update(_pairs(row, of_each=of_each))
             used.update(row.items())
@@ -192,34 +230,50 @@ def _count(row: Row, missing: set[Pair], of_each: bool) -> int:
 
 
 def is_possible(device: Any, row: Row) -> bool:
-    """Whether a device has what a configuration needs."""
+    """Whether a device, or one of some capabilities, has what a configuration needs."""
     need = {"subgroup"} if row.get("subgroups") == "native" else set()
     if "u64" in row.get("strategy", row.get("state", "")):
         need |= {"shader-int64", "shader-int64-atomic-all-ops"}
-    return need <= set(device.features) and (row["datatype"] != "f64" or context_of(device).has_float64)
+    has_float64 = False if isinstance(device, gw.Capabilities) else context_of(device).has_float64
+    computed = _RESULTS.get(row.get("result", ""), {}).get(row["datatype"], row["datatype"])
+    return need <= set(device.features) and (computed != "f64" or has_float64)
 
 
 # ---- calls
 
 
+@contextmanager
+def fewer_bindings(device: Any) -> Iterator[None]:
+    """Windows and chunks want up to 16 bindings; a device that has fewer says so, as SwiftShader's does."""
+    try:
+        yield
+    except gw.LimitError as error:
+        wanted = re.search(r"needs (\d+) storage bindings", str(error))
+        if wanted is None or int(wanted[1]) > 16 or device.limits["max-storage-buffers-per-shader-stage"] >= 16:
+            raise
+
+
 def lengths(row: Row) -> tuple[int, ...]:
     """Return the lengths at which a configuration runs; arrays in several bindings are for some."""
-    return _PARTED_LENGTHS.get(row["form"], LENGTHS)
+    return PARTED_LENGTHS.get(row["form"], LENGTHS)
 
 
 class Call:
-    """A configuration at a size, with random inputs."""
+    """A configuration at a size, with random inputs; for plans alone with capabilities in place of a device."""
 
-    def __init__(self, device: Any, row: Row, n: int, seed: int = 0):
-        self.device, self.row = device, row
+    def __init__(self, device: Any, row: Row, n: int, seed: int = 0, capabilities: gw.Capabilities | None = None):
+        self.device, self.row, self._capabilities = device, row, capabilities
         cls = REGISTRY[row["name"]]
         most = max(n + 1, _MOST_MATRIX_ITEMS if row["form"] == "whole" else 0)
         while max(cls.at_size(n)[1].values()) > most:  # n x n matrices
             n //= 4
         op = row.get("op", "add")
-        given = {"op": "add" if op == "affine" else op, "segment": "100", "bins": "100", "k": "4"}
+        given = {"op": "add" if op in OWN_OPERATORS else op, "segment": "100", "bins": "100", "k": "4"}
         self.case = Case.build(row["name"], n, row["datatype"], **{**USUAL_AXES, **given})
-        self.primitive = make_primitive(cls, device, **{**self.case.options, **self._options(cls)})
+        options = {**self.case.options, **self._options(cls)}
+        self._drawn = self.primitive = make_primitive(cls, device, **options)
+        if op == "triangular":  # workloads draw no structs
+            self.primitive = make_primitive(cls, device, **{**options, "dtype": TRIANGLE, "op": OWN_OPERATORS[op]})
         self.signature = self.primitive.signature
         self.inputs = self._items(seed)
         self.lengths = {name: items.size for name, items in self.inputs.items()}
@@ -232,24 +286,36 @@ class Call:
         shape = shape | ({"vecs": 4} if cls is gw.Transpose else {})  # of whole tiles of 1,024
         options = {key: value for key, value in shape.items() if key in tuned}
         options |= {key: row[key] for key in ("kind", "descending", "state", "subgroups") if key in row}
+        if row.get("result") in _RESULTS:
+            options["result_dtype"] = _RESULTS[row["result"]][row["datatype"]]
+        if row.get("stall_every"):
+            options |= {"stall_every": row["stall_every"], "spin_limit": 2}
+        if row.get("stall_every") == 1 and "state" in tuned:
+            options["epoch_bits"] = 1  # so that words of two dispatches ago look new
         if row.get("op") == "affine":
             options["op"] = AFFINE
         if "strategy" in row:
             chosen = strategy_options(row["strategy"])
             options |= {key: value for key, value in chosen.items() if key == "strategy" or key in tuned}
-        if row.get("form") == "windows":
+        if self._capabilities is not None:
+            options["capabilities"] = self._capabilities
+        elif row.get("form") == "windows":
             own, widest = gw.capabilities(self.device), gw.STORAGE_DATATYPES[row["datatype"]].itemsize_bytes
+            widest = TRIANGLE.dtype.itemsize if row.get("op") == "triangular" else widest
             limit = 1024 * max(widest, 4) + 272
             narrow = {"max-storage-buffer-binding-size": limit, "min-storage-buffer-offset-alignment": 256}
             options["capabilities"] = replace(own, limits={**own.limits, **narrow})
         return options
 
     def _items(self, seed: int) -> dict[str, np.ndarray]:
-        found = self.case.inputs(self.primitive, seed)
+        found = self.case.inputs(self._drawn, seed)
         for name, items in found.items():
             rule = self.signature.arguments[name]
             if self.row.get("op") == "affine" and not rule.is_apart:
                 items |= np.uint32(1 << 16)  # the product of odd factors does not become 0
+            if self.dtype(name) == TRIANGLE.dtype:
+                words = np.random.default_rng([seed, items.size]).integers(0, 1 << 32, 3 * items.size, np.uint32)
+                found[name] = words.view(TRIANGLE.dtype)
             if self.row.get("descending") and rule.ascending:
                 found[name] = items[::-1].copy()
         return found
@@ -266,10 +332,14 @@ class Call:
         """Return all arguments as its configuration says that they lie."""
         return dict(_Memory(self, 0, {}).views)
 
+    def with_count(self, count: int | None) -> dict[str, np.ndarray]:
+        """Return the inputs, with the number of items that count, if there is one."""
+        return self.inputs if count is None else self.inputs | {"n": np.array([count], np.uint32)}
+
     def check(self, outputs: dict[str, Any], count: int | None = None) -> None:
         """Compare outputs with the primitive's twin in numpy."""
-        given = self.inputs if count is None else self.inputs | {"n": np.array([count], np.uint32)}
-        found = mismatch(self.primitive, given, {name: array.to_numpy() for name, array in outputs.items()})
+        got = {name: each if isinstance(each, np.ndarray) else each.to_numpy() for name, each in outputs.items()}
+        found = mismatch(self.primitive, self.with_count(count), got)
         assert found is None, f"{self.row}, {self.lengths}, n={count}: {found}"
 
     # ---- as its configuration says

@@ -233,10 +233,6 @@ def exact(x: np.ndarray) -> tuple[float, float]:
     return math.fsum(x.tolist()), math.fsum(np.abs(x).tolist())
 
 
-def plain_bound(x: np.ndarray, chain: int) -> float:
-    return chain * U / (1 - chain * U) * exact(x)[1]
-
-
 def compensated_bound(x: np.ndarray) -> float:
     total, magnitude = exact(x)
     return U * abs(total) + 2 * (longest_chain(x.size) * U) ** 2 * magnitude

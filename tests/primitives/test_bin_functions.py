@@ -19,29 +19,6 @@ def _same(found, expected):
         np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize(
-    "x",
-    [
-        X,
-        np.round(X, 1).astype(np.float32),
-        NUMBERS.astype(np.uint8),
-        pytest.param(X.astype(np.float16), marks=pytest.mark.slow),
-        pytest.param((100 * X).astype(np.int64), marks=pytest.mark.slow),
-    ],
-    ids=["float64", "tenths", "uint8", "float16", "int64"],
-)
-def test_histograms_are_numpys(device, x):
-    x = x.reshape(10, -1)
-    for options in (
-        {}, {"density": True}, {"bins": 7, "range": (0, 3)}, {"bins": [-1, 0.5, 0.5, 2, 1e10]},
-        {"range": (-1.1, 0.7)}, {"range": np.array([-1.1, 0.7])}, {"range": (np.float32(-1.1), np.float32(0.7))},
-        {"bins": "sturges"}, {"bins": np.array([-1.1, 0.1, 0.7])},
-    ):  # fmt: skip
-        _same(gw.histogram(x, **options, device=device), np.histogram(x, **options))
-        options.pop("density", None)
-        _same([gw.histogram_bin_edges(x, **options)], [np.histogram_bin_edges(x, **options)])
-
-
 def test_a_range_of_another_type_has_edges_of_its_own(device):
     x = np.linspace(0, 1, 11).astype(np.float32)  # in float32 some of these are below the edges of float64
     for ends in ((0.0, 1.0), (np.float64(0), np.float64(1)), (np.float32(0), np.float32(1)), (0, 1)):
@@ -66,37 +43,6 @@ def test_integers_beyond_float64_are_in_the_bins_of_numpy(device, dtype, low, hi
     ends = (low + 1, low + 91)
     _same(gw.histogram(near, 5, range=ends, device=device), np.histogram(near, 5, range=ends))
     _same(gw.histogram2d(near, near, (2, 3), device=device), np.histogram2d(near, near, (2, 3)))
-
-
-@pytest.mark.needs("shader-f64")
-def test_lists_and_few_items(device):
-    for x in ([], [1, 1], [1, 2, 1.5], [3]):
-        _same(gw.histogram(x, 2, device=device), np.histogram(x, 2))
-
-
-@pytest.mark.parametrize("dtype", [np.int64, np.float32])
-def test_weights_have_their_dtype(device, dtype):
-    x, weights = np.round(X, 1).astype(np.float32), NUMBERS.astype(dtype)
-    _same(gw.histogram(x, weights=weights, device=device), np.histogram(x, weights=weights))
-
-
-def test_arrays_stay_on_the_gpu(device):
-    x = gw.asarray(X.astype(np.float32), device)
-    squares = X.astype(np.float32) ** 2
-    hist, edges = gw.histogram(x * x, 8, range=(0, 2))
-    assert isinstance(hist, gw.Array)
-    assert hist.dtype == np.uint32
-    _same((hist.to_numpy().astype(np.intp), edges), np.histogram(squares, 8, (0, 2)))
-    density = gw.histogram(x * x, 8, range=(0, 2), density=True)[0]
-    np.testing.assert_allclose(density.to_numpy(), np.histogram(squares, 8, (0, 2), density=True)[0], rtol=1e-6)
-    far = np.array([1000], dtype=np.int32)  # the edges are of float64; float32 does not hold their differences
-    density = gw.histogram(gw.asarray(far, device), 7, range=(999.99, 1000.01), density=True)[0]
-    np.testing.assert_allclose(density.to_numpy(), np.histogram(far, 7, (999.99, 1000.01), density=True)[0], rtol=1e-6)
-    limits = gw.asarray(np.array([-1, 0, 0.25], dtype=np.float32), device)
-    assert isinstance(gw.histogram(X.astype(np.float32), limits, density=True)[0], gw.Array)
-    hist, edges = gw.histogram(x, limits)
-    assert edges is limits
-    np.testing.assert_array_equal(hist.to_numpy(), np.histogram(X.astype(np.float32), limits.to_numpy())[0])
 
 
 def test_bins_above_all_items_are_empty(device):
@@ -161,18 +107,6 @@ def test_numbers_on_the_gpu_that_are_out_of_range_are_left_out(device):
     np.testing.assert_array_equal(found.to_numpy(), [1, 0, 0, 2])
     weights = gw.asarray(np.arange(6, dtype=np.float32), device)
     np.testing.assert_array_equal(gw.bincount(numbers + 1, weights, length=4).to_numpy(), [3, 0, 0, 0])
-
-
-def test_items_of_an_index_by_any_operator(device):
-    items = NUMBERS.astype(np.uint32)
-    indices = RNG.integers(0, 9, items.size)
-    expected = np.zeros(12, dtype=np.uint32)
-    np.maximum.at(expected, indices, items)
-    _same([gw.reduce_by_index(indices, items, gw.Max, length=12, device=device)], [expected])
-    stored = gw.asarray(indices.astype(np.uint32), device)
-    found = gw.reduce_by_index(stored, items, "max", length=12, deterministic=True)
-    np.testing.assert_array_equal(found.to_numpy(), expected)
-    assert gw.reduce_by_index(stored, items, length=0).to_numpy().tolist() == []
 
 
 def test_integers_that_numpy_makes_floats_of_stay_integers(device, require):

@@ -86,15 +86,6 @@ def test_items_behind_the_count_stay_where_they_are_sorted_in_place(device):
     np.testing.assert_array_equal(x.to_numpy(), np.concatenate([np.sort(keys()[:999]), keys()[999:]]))
 
 
-def test_views_at_odd_offsets(device):
-    block = gw.asarray(keys(3000), device)
-    counts = gw.asarray(np.array([9, 1234, 9], dtype=np.uint32), device)
-    run = gw.Scan(device).execute(input=block[3:2500], n=counts[1:2])
-    np.testing.assert_array_equal(run.output.to_numpy(), np.cumsum(keys(3000)[3:1237], dtype=np.uint32))
-    total = gw.Reduce(device).execute(input=block[7:], n=counts[1:2], output=counts[2:]).output
-    assert total.item() == keys(3000)[7:1241].sum(dtype=np.uint32)
-
-
 # ---- floats: the same bits as an array of that length
 
 

@@ -5,16 +5,14 @@ import functools
 import gc
 import re
 import weakref
-from contextlib import contextmanager
 
 import numpy as np
 import pytest
 import wgpu
 
 import gridwise_py as gw
-from gridwise_py.primitives import REGISTRY
-from gridwise_py.runtime.context import context_of
-from helpers.every_primitive import OF_ONE_KERNEL, Call, axes, covering, each_once, is_possible, lengths
+from helpers import inside
+from helpers.every_primitive import OF_ONE_KERNEL, Call, axes, covering, each_once, fewer_bindings, is_possible, lengths
 from helpers.strategies import (
     AFFINE,
     SMALL,
@@ -29,7 +27,7 @@ from helpers.strategies import (
 )
 
 
-@pytest.fixture(params=REGISTRY)
+@pytest.fixture(params=gw.primitives.REGISTRY)
 def name(request):
     return request.param
 
@@ -53,23 +51,14 @@ def test_configurations_at_every_length(device, name, rows):
                     Call(device, row, n).run(turn)
 
 
-@contextmanager
-def fewer_bindings(device):
-    """Windows and chunks want up to 16 bindings; a device that has fewer says so, as SwiftShader's does."""
-    try:
-        yield
-    except gw.LimitError as error:
-        wanted = re.search(r"needs (\d+) storage bindings", str(error))
-        if wanted is None or int(wanted[1]) > 16 or device.limits["max-storage-buffers-per-shader-stage"] >= 16:
-            raise
-
-
 def test_every_two_values_meet():
     """What the test above runs is what it says."""
-    for name, cls in REGISTRY.items():
+    for name, cls in gw.primitives.REGISTRY.items():
         alike = [name]
         if tuning_of(cls) in OF_ONE_KERNEL:
-            alike = [other for other in REGISTRY if tuning_of(REGISTRY[other]) is tuning_of(cls)]
+            alike = [
+                other for other in gw.primitives.REGISTRY if tuning_of(gw.primitives.REGISTRY[other]) is tuning_of(cls)
+            ]
         rows = [row for row in covering() if row["name"] in alike]
         assert name in {row["name"] for row in rows}
         for axis in ("form", "place"):
@@ -109,7 +98,7 @@ def test_what_does_not_fit_is_refused_and_nothing_changes(device, name):
 
 
 def test_a_plan_needs_no_device_and_survives_json(name):
-    cls = REGISTRY[name]
+    cls = gw.primitives.REGISTRY[name]
     for n in (0, 1, 1000, 1 << 20):
         options, given = cls.at_size(int(n**0.5) if name == "matmul" else n)
         options["dtype"] = next(iter(cls.datatypes))
@@ -190,10 +179,10 @@ def test_another_length_compiles_nothing(device):
     for name in NAMES:
         case = _Case(device, name)
         case.check(exact_items("add", "u32", 5000))
-        compiled = context_of(device).executor.pipelines.compiled
+        compiled = inside.compiled(device)
         for n in (3, 64, 0, 65, 50_000, 1, 4096):
             case.check(exact_items("add", "u32", n))
-        assert context_of(device).executor.pipelines.compiled == compiled, name
+        assert inside.compiled(device) == compiled, name
 
 
 def test_a_dispatch_limit_of_7(device):
@@ -344,7 +333,7 @@ def test_arguments_are_freed_with_their_last_reference(fresh_device):
     del x, output, total
     gc.collect()
     assert len(buffers) == 0
-    assert context_of(fresh_device).executor.counts["bindings"] == 0
+    assert inside.counts(fresh_device)["bindings"] == 0
 
 
 @pytest.mark.usefixtures("device")

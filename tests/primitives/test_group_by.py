@@ -1,6 +1,5 @@
 """GroupBy and `group_by`: against numpy, one group at a time, and against pandas."""
 
-import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -71,15 +70,6 @@ def test_columns_of_several_expressions_move_with_their_rows(device, rng, n):
     assert got["rows"].tolist() == [p.size for p in parts]
 
 
-def test_several_columns_are_one_key(device, rng):
-    a, b = rng.integers(-25, 25, 3000).astype(np.int32), rng.integers(0, 2, 3000).astype(np.float32)
-    got = _run(gw.GroupBy(device, {"a": gw.i32("a"), "b": gw.f32("b")}, rows=gw.count), device, a=a, b=b)
-    found, rows = _groups(np.stack([a, b.astype(np.int32)], 1), a, len)
-    assert_same(got["output_keys_a"], found[:, 0].astype(np.int32))
-    assert_same(got["output_keys_b"], found[:, 1].astype(np.float32))
-    assert got["rows"].tolist() == rows
-
-
 def test_three_columns_across_the_words_of_a_code(device, rng):
     """The middle column lies in both words; bits above those given do not count."""
     few = 1, 0x30000003, 0x20001
@@ -93,21 +83,6 @@ def test_three_columns_across_the_words_of_a_code(device, rng):
     for k in range(3):
         assert got[f"output_keys_{k}"].tolist() == found[:, k].tolist()
     assert got["rows"].tolist() == rows
-
-
-@pytest.mark.slow
-def test_columns_of_8_bytes(device, rng):
-    keys = rng.integers(-3, 3, 2500) << 33
-    x, y = (rng.integers(-(2**40), 2**40, 2500) for _ in range(2))
-    found, parts = np.unique(keys), [np.flatnonzero(keys == k) for k in np.unique(keys)]
-    got = _run(gw.GroupBy(device, "i64", s=("i64", "sum")), device, keys=keys, s_items=x)
-    assert_same(got["output_keys"], found)
-    assert got["s"].tolist() == [x[p].sum() for p in parts]
-    two = gw.GroupBy(device, "i64", s=("i64", "sum"), m=("i64", gw.Max), rows=gw.count)
-    got = _run(two, device, keys=keys, s_items=x, m_items=y)
-    assert got["s"].tolist() == [x[p].sum() for p in parts]
-    assert got["m"].tolist() == [y[p].max() for p in parts]
-    assert got["rows"].tolist() == [p.size for p in parts]
 
 
 @pytest.mark.slow
@@ -220,72 +195,6 @@ def test_a_deterministic_sum_is_that_of_reduce_by_key(device, rng):
     order = np.argsort(keys, kind="stable")
     expected = gw.reduce_by_key(keys[order], x[order], deterministic=True, device=device)
     assert_same(got.total, expected.values)
-
-
-EVERY = gw.primitives.group_spec.AGGREGATES
-NO_SPREAD = tuple(how for how in EVERY if how not in ("var", "std"))
-INTEGERS = (
-    "i_sum i_mean i_min i_last u_sum u_prod u_max u_mean b_sum b_max b_mean b_all l_sum l_mean l_any l_first l_count"
-)
-OF_COLUMNS = {
-    "floats": {f"x_{how}": ("x", how, *(1,) * (how in ("var", "std"))) for how in EVERY},
-    "few floats": {f"x_{how}": ("x", how) for how in ("sum", "min", "last", "any")},
-    "doubles": {f"w_{how}": ("w", how) for how in NO_SPREAD},
-    "integers": {name: tuple(name.split("_")) for name in INTEGERS.split()},
-}
-
-
-def _table(rng, n):
-    """Rows of few keys, whose floats are whole numbers, NaN and infinities, and whose integers have large sums."""
-    number = rng.integers(0, 9, n)
-    number[:1] = 20  # a group of one row
-    strange = rng.choice([np.nan, np.nan, np.inf, -np.inf, 0.0, 1.0, -2.0, 3.0], n)
-    plain = rng.integers(-4, 5, n).astype(float)
-    x = np.select([number % 4 == 1, number % 4 == 2], [np.nan, strange], np.where(rng.random(n) < 0.2, np.nan, plain))
-    return {
-        "number": number, "x": x.astype(np.float32), "w": x, "b": rng.random(n) < 0.3,
-        "i": rng.integers(-(2**31), 2**31, n, dtype=np.int32), "u": rng.integers(0, 256, n).astype(np.uint8),
-        "l": rng.integers(-(10**12), 10**12, n),
-    }  # fmt: skip
-
-
-def _by_numpy(how, items):
-    """The aggregate of one group, where a NaN propagates; deviations divide by one less, as pandas' do."""
-    others = {
-        "first": lambda p: p[0], "last": lambda p: p[-1], "size": len, "count": lambda p: (p == p).sum(),
-        "var": lambda p: np.var(p, ddof=1), "std": lambda p: np.std(p, ddof=1),
-    }  # fmt: skip
-    with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):  # of one item, say
-        return others[how](items) if how in others else getattr(np, how)(items)
-
-
-@pytest.mark.needs("module:pandas")
-@pytest.mark.parametrize(
-    ("columns", "skipna"),
-    [
-        ("few floats", False), ("floats", True), pytest.param("doubles", True, marks=pytest.mark.slow),
-        pytest.param("floats", False, marks=pytest.mark.slow), pytest.param("doubles", False, marks=pytest.mark.slow),
-        pytest.param("integers", False, marks=pytest.mark.slow),
-    ],
-)  # fmt: skip
-def test_every_aggregate_against_pandas_or_numpy(device, rng, columns, skipna):
-    """pandas leaves NaNs out, numpy does not."""
-    import pandas
-
-    wanted = OF_COLUMNS[columns]
-    for n in (0, 300):
-        frame = pandas.DataFrame(_table(rng, n))
-        found = gw.group_by(frame, "number", wanted, skipna=skipna, device=device)
-        assert found.keys.tolist() == sorted(set(frame["number"]))
-        assert found.count.tolist() == [found.keys.size]
-        for name, (column, how, *_) in wanted.items():
-            if skipna:
-                expected = getattr(frame.groupby("number")[column], how)().to_numpy()
-            else:
-                parts = [frame[column].to_numpy()[frame["number"] == key] for key in found.keys]
-                expected = np.array([_by_numpy(how, part) for part in parts])
-            np.testing.assert_allclose(found[name], expected, rtol=1e-5, atol=1e-6, err_msg=f"{name}, {n} rows")
-            assert skipna or not n or found[name].dtype == expected.dtype, name
 
 
 def _keys_of_every_kind(pandas, rng, n):

@@ -172,13 +172,6 @@ def test_channels_have_their_own_bins(device):
     np.testing.assert_array_equal(windowed.execute(input=chunks).output.to_numpy(), expected)
 
 
-def test_pairs(device):
-    x, y = np.random.default_rng(4).normal(size=(2, 4001)).astype(np.float32)
-    histogram = gw.Histogram2D(device, "f32", (5, 7), range=((-1, 1), (-2, 0.5)))
-    expected = np.histogram2d(x, y, (5, 7), ((-1, 1), (-2, 0.5)))[0]
-    np.testing.assert_array_equal(_run(histogram, x=x, y=y).reshape(histogram.shape), expected)
-
-
 @pytest.mark.parametrize("strategy", quick_first(["tables"], ["sort"]))
 def test_expressions_views_and_weights(device, strategy):
     rng = np.random.default_rng(5)
@@ -237,26 +230,6 @@ def test_a_plan_that_includes_others_survives_json():
 
 
 # ---- by index
-
-
-@pytest.mark.parametrize(
-    ("dtype", "op"),
-    quick_first(
-        [("u32", gw.Xor), ("f32", gw.Max)],
-        itertools.product(("u32", "i32", "f32", "u8", "f16"), (gw.Add, gw.Min, gw.Max)),
-    ),
-)
-def test_items_of_each_index(device, dtype, op):
-    kind = gw.STORAGE_DATATYPES[dtype].dtype
-    rng = np.random.default_rng(9)
-    items = rng.integers(0, 100, 3001).astype(kind) - kind.type(0 if kind.kind == "u" else 50)
-    indices = rng.integers(-5, 45, items.size, dtype=np.int32)
-    primitive = gw.ReduceByIndex(device, "i32", dtype, op, size=40, tuning=_small(copies=1))  # so that lanes meet
-    result = primitive.result_datatype
-    expected = np.full(40, op.identity_for(result), dtype=result.dtype)
-    within = (indices >= 0) & (indices < 40)
-    op.numpy.at(expected, indices[within], items[within].astype(result.dtype))
-    np.testing.assert_array_equal(_run(primitive, indices=indices, items=items), expected)
 
 
 @pytest.mark.parametrize(

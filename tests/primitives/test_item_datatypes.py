@@ -2,67 +2,26 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.runtime.context import context_of
 from helpers.strategies import SMALL, assert_same, make_primitive, quick_first
 
 TILE = 256
-SIZES = (1, 3, 4, 15, 16, 17, TILE - 1, TILE, TILE + 1, 5 * TILE + 7)
 OPERATORS = {"add": np.add, "multiply": np.multiply, "min": np.minimum, "max": np.maximum}
-#: Items and results: alike, as numpy widens them, and as a caller may ask.
-ALIKE = tuple((name, name) for name in ("u8", "i8", "u16", "i16", "f16", "u64", "i64", "f64"))
-WIDER = (
-    ("bool", "i64"), ("u8", "u64"), ("i8", "i64"), ("u16", "u64"), ("i16", "i64"), ("u32", "u64"), ("i32", "i64"),
-    ("f16", "f32"), ("f32", "f64"), ("bool", "u32"), ("i8", "i32"), ("u16", "u32"),
-)  # fmt: skip
-OTHERS = (("i8", "f32"), ("u32", "u8"), ("i64", "i16"), ("i32", "u64"), ("f16", "f64"), ("u8", "i16"), ("u64", "f64"))
-#: Each size of items with another size of results.
-QUICK = (
-    ("bool", "i64", "add"), ("i64", "i16", "multiply"), ("f16", "f32", "min"), ("u16", "u64", "max"),
-)  # fmt: skip
 
 
 def _dtype(name):
     return gw.STORAGE_DATATYPES[name].dtype
 
 
-def _items(op, name, n, seed=0):
-    """Items over the whole range of an integer type; of floats those whose sums and products are exact."""
-    rng = np.random.default_rng([n, seed])
-    dtype = _dtype(name)
-    if dtype.kind == "b":
-        return rng.random(n) < 0.7
-    if dtype.kind != "f":
-        info = np.iinfo(dtype)
-        items = rng.integers(info.min, info.max, n, dtype=dtype, endpoint=True)
-        return items | dtype.type(1) if op == "multiply" else items
-    if op == "add":
-        return rng.choice(np.array([0, 1, -1], dtype=dtype), n)
-    if op == "multiply":
-        return rng.choice(np.array([1, -1], dtype=dtype), n)
-    return rng.standard_normal(n).astype(dtype)
-
-
 def _prefixes(op, items, result):
     """Numpy's prefixes in the dtype of the results; ints that become floats are small."""
     with np.errstate(all="ignore"):
         return OPERATORS[op].accumulate(items.astype(_dtype(result)), dtype=_dtype(result))
-
-
-def _exact(op, items, result):
-    """Whether every grouping gives the same bits."""
-    return not (_dtype(result).kind == "f" and items.dtype.kind != "f" and op in ("add", "multiply"))
-
-
-def _case(op, items_name, result, n, seed=0):
-    items = _items(op, items_name, n, seed)
-    return items if _exact(op, items, result) else (items % items.dtype.type(2)).astype(items.dtype)
 
 
 def _reduce(device, name, op, result, **more):
@@ -77,35 +36,6 @@ def _scan(device, name, op, result, strategy, kind="inclusive", **more):
     )
 
 
-NIGHTLY = tuple((*pair, op) for pair in (*ALIKE, *WIDER, *OTHERS) for op in OPERATORS)
-
-
-@pytest.mark.parametrize("cases", [QUICK, pytest.param(NIGHTLY, marks=pytest.mark.slow)], ids=["few", "all"])
-def test_every_length_gives_what_numpy_gives(device, cases):
-    for name, result, op in cases:
-        if context_of(device).has_float64 or result != "f64":
-            _check_at_every_length(device, name, result, op)
-
-
-def _check_at_every_length(device, name, result, op):
-    reduce = _reduce(device, name, op, result)
-    scans = [(_scan(device, name, op, result, "lookback"), "inclusive")]
-    if (name, result, op) not in QUICK[:3]:
-        scans.append((_scan(device, name, op, result, "reduce_then_scan", "exclusive"), "exclusive"))
-    identity = reduce.op.identity_for(gw.STORAGE_DATATYPES[result])
-    for n in SIZES:
-        items = _case(op, name, result, n)
-        want = _prefixes(op, items, result)
-        x = gw.asarray(items, device)
-        note = f"{op} of {n} {name} as {result}"
-        assert_same(reduce.execute(input=x).output.to_numpy(), want[-1:], note)
-        for scan, kind in scans:
-            got = scan.execute(input=x).output.to_numpy()
-            assert got.dtype == _dtype(result)
-            shifted = np.concatenate([np.array([identity], want.dtype), want[:-1]])
-            assert_same(got, want if kind == "inclusive" else shifted, note)
-
-
 def test_an_empty_result_leaves_its_neighbours(device):
     out = gw.asarray(np.arange(8, dtype=np.uint8), device)
     _reduce(device, "u8", "multiply", "u8").execute(input=gw.empty(0, "u8", device), output=out[5:6])
@@ -115,25 +45,6 @@ def test_an_empty_result_leaves_its_neighbours(device):
 # ---- places
 
 
-def test_views_begin_anywhere_and_leave_their_neighbours(device):
-    name, result = "u8", "i16"
-    scan, reduce = _scan(device, name, "add", result, "lookback"), _reduce(device, name, "add", result)
-    for n, first in itertools.product((1, 6, 3 * TILE + 5), (0, 1, 2, 3, 33)):
-        items = _case("add", name, result, n)
-        want = _prefixes("add", items, result)
-        for out_first in (first + 1,):
-            room = np.full(n + first + 40, 7, dtype=items.dtype)
-            room[first : first + n] = items
-            around = np.full(n + out_first + 40, 9, dtype=_dtype(result))
-            x, out = gw.asarray(room, device), gw.asarray(around, device)
-            scan.execute(input=x[first : first + n], output=out[out_first : out_first + n])
-            around[out_first : out_first + n] = want
-            assert_same(out.to_numpy(), around)
-            reduce.execute(input=x[first : first + n], output=out[out_first : out_first + 1])
-            around[out_first] = want[-1]
-            assert_same(out.to_numpy(), around)
-
-
 def test_results_of_another_size_are_not_written_in_place(device):
     buffer = gw.asarray(np.arange(100, dtype=np.uint64), device)
     items = gw.Array(buffer.buffer, "u8", 100)
@@ -141,55 +52,7 @@ def test_results_of_another_size_are_not_written_in_place(device):
         gw.Scan(device, "u8", result_dtype="u64").execute(input=items, output=buffer)
 
 
-@pytest.mark.parametrize(
-    ("name", "result", "strategy"),
-    quick_first([("u8", "u64", "lookback")], [("f16", "f32", "reduce_then_scan")]),
-)
-def test_in_windows(device, name, result, strategy):
-    """A binding holds four tiles of the larger of items and results."""
-    largest = max(_dtype(name).itemsize, _dtype(result).itemsize)
-    found = gw.capabilities(device)
-    limits = {
-        "max-storage-buffer-binding-size": 4 * TILE * largest + 256 + 16, "min-storage-buffer-offset-alignment": 256,
-    }  # fmt: skip
-    limited = replace(found, limits={**found.limits, **limits})
-    for n, first in ((4 * TILE, 0), (9 * TILE + 5, 0), (9 * TILE + 5, 3)):
-        items = _items("add", name, n + first)
-        want = _prefixes("add", items[first:], result)
-        x = gw.asarray(items, device)[first:]
-        scan = _scan(device, name, "add", result, strategy, capabilities=limited)
-        run = scan.execute(input=x)
-        assert run.plan.parameters["windows"] > 1 or n == 4 * TILE
-        assert_same(run.output.to_numpy(), want)
-        reduced = _reduce(device, name, "add", result, capabilities=limited).execute(input=x)
-        assert_same(reduced.output.to_numpy(), want[-1:])
-
-
 # ---- several words in the state
-
-
-@pytest.mark.parametrize(
-    ("state", "subgroups", "name", "op"),
-    quick_first([("u64", "none", "i64", "add")], [("u32x2", "native", "i8", "add")]),
-)
-def test_state_words_of_64_bits(device, require, state, subgroups, name, op):
-    if state == "u64":
-        require("shader-int64", "shader-int64-atomic-all-ops")
-    if subgroups == "native":
-        require("subgroup")
-    result = "i64" if name == "i8" else name
-    n = 40 * TILE + 3
-    items = _items(op, name, n)
-    want = _prefixes(op, items, result)
-    options = {"workgroup_size": 64, "vecs": 1, "subgroups": subgroups}
-    for faults in ({"stall_every": 3}, {"epoch_bits": 1}):
-        scan = _scan(device, name, op, result, "lookback", state=state, **options, **faults)
-        x, out = gw.asarray(items, device), gw.empty(n, result, device)
-        for _ in range(3):  # epochs
-            scan.execute(input=x, output=out)
-            assert_same(out.to_numpy(), want)
-        total = _reduce(device, name, op, result, state=state, **options, **faults).execute(input=x).output
-        assert_same(total.to_numpy(), want[-1:])
 
 
 def test_a_users_operator_on_64_bits_keeps_the_order(device):
@@ -318,16 +181,3 @@ def test_a_result_of_another_datatype_is_refused(device):
     x = gw.asarray(np.arange(5, dtype=np.int8), device)
     with pytest.raises(gw.DatatypeError, match="i64"):
         gw.Reduce(device, "i8", result_dtype="i64").execute(input=x, output=gw.empty(1, "i32", device))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["bool", "u8", "i8", "u16", "i16", "f16", "u32", "i32", "f32", "u64", "i64", "f64"])
-def test_ten_million_items(device, name):
-    """Through the one-shot functions, with numpy's datatypes of the results."""
-    x = _items("min", name, 10**7)
-    assert_same(np.asarray(gw.min(x, device=device)), np.asarray(x.min()), "min")
-    assert_same(np.asarray(gw.max(x, device=device)), np.asarray(x.max()), "max")
-    exact = _items("add", name, 10**7)
-    wide = {"dtype": np.float32} if name == "f16" else {}  # a half holds no sum of ten million items
-    assert_same(np.asarray(gw.sum(exact, device=device, **wide)), np.asarray(exact.sum(**wide)), "sum")
-    assert_same(gw.cumsum(exact, device=device, **wide), np.cumsum(exact, **wide), "cumsum")

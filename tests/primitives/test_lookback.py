@@ -6,22 +6,17 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.planning.plan import Kernel
-from gridwise_py.runtime.context import context_of
+from helpers import inside
 from helpers.strategies import (
     AFFINE,
     SMALL,
     assert_same,
     exact_items,
     make_primitive,
-    operator,
-    pairwise,
-    quick_first,
     scan_reference,
 )
 
 STATES = ("u64", "u32x2")
-MODES = ("native", "none", "emulated-16")
 TILE = 256
 
 
@@ -50,27 +45,6 @@ def make(device):
 
 def _run(scan, device, x, **options):
     return scan.execute(input=gw.asarray(x, device), **options).output.to_numpy()
-
-
-def test_tiles_that_never_post_are_computed_again(device, make):
-    """Every two of form of the state, of subgroups, of a tile's number, and of how many stall: all, or some."""
-    for options in pairwise({"state": STATES, "subgroups": MODES, "tickets": (False, True), "stall_every": (1, 3)}):
-        scan = make(**options, spin_limit=2)
-        for tiles in (1, 2, 9, 40):
-            x = exact_items("affine", "u32", TILE * tiles - 5)
-            want = scan_reference("affine", x)
-            for trials in (1, 7):
-                assert_same(_run(scan, device, x, trials=trials), want, f"{options}, {tiles} tiles, {trials} trials")
-
-
-@pytest.mark.parametrize(
-    ("op", "datatype", "kind"),
-    quick_first([("min", "f32", "exclusive"), ("xor", "i32", "exclusive")], [("add", "f32", "inclusive")]),
-)
-def test_tiles_that_never_post_under_other_operators(device, make, op, datatype, kind):
-    scan = make(op=operator(op, datatype), datatype=datatype, kind=kind, stall_every=3, spin_limit=2)
-    x = exact_items(op, datatype, TILE * 30 + 1, seed=1)
-    assert_same(_run(scan, device, x, trials=3), scan_reference(op, x, kind))
 
 
 def test_any_spin_limit_is_right(device, make):
@@ -120,9 +94,8 @@ def test_the_state_is_left_ready_for_the_next_dispatch(device, make, state, tick
     scan = make(state, epoch_bits=3, tickets=tickets, capabilities=few)
     plan = scan.execute(input=gw.asarray(exact_items("affine", "u32", TILE * 50 - 11), device)).plan
     assert np.prod(plan.kernels[0].workgroups) > 50
-    own = context_of(device).executor._plans[plan].own
     for dispatches in range(1, 20):
-        control, states = (gw.Array(own[name], "u32").to_numpy() for name in ("control", "states"))
+        control, states = (inside.own_words(device, plan, name) for name in ("control", "states"))
         np.testing.assert_array_equal(control[:4], [0, 0, dispatches % 8, 0])
         # Every tile has posted: so a word of another epoch is never older than one dispatch.
         assert states[:100].all()
@@ -136,7 +109,7 @@ def test_every_so_many_tiles_and_no_others_never_post(device, make, stall_every)
     tiles = 33
     scan = make(stall_every=stall_every, spin_limit=2)
     plan = scan.execute(input=gw.asarray(exact_items("affine", "u32", TILE * tiles - 7), device)).plan
-    words = gw.Array(context_of(device).executor._plans[plan].own["states"], "u32").to_numpy()[: 2 * tiles]
+    words = inside.own_words(device, plan, "states")[: 2 * tiles]
     posted = words.reshape(tiles, 2).any(axis=1)
     never = np.arange(1, tiles + 1) % stall_every == 0 if stall_every else np.zeros(tiles, bool)
     np.testing.assert_array_equal(posted, ~never)
@@ -154,30 +127,6 @@ def test_the_full_epoch_of_14_bits_wraps(device, make):
         scan.execute(input=array, output=output, trials=1000)
         done += 1000
         assert_same(output.to_numpy(), scan_reference("affine", items), f"after {done} trials")
-
-
-def test_a_repeated_call_sees_new_items(device, make, state):
-    scan = make(state)
-    array, output = gw.empty(TILE * 50 + 1, "u32", device), gw.empty(TILE * 50 + 1, "u32", device)
-    for seed in range(12):
-        x = exact_items("affine", "u32", array.size, seed)
-        array.copy_from(x)
-        scan.execute(input=array, output=output)
-        assert_same(output.to_numpy(), scan_reference("affine", x), f"call {seed}")
-
-
-@pytest.mark.parametrize("repeats", [10, pytest.param(500, marks=pytest.mark.slow)])
-def test_many_runs_are_all_right(device, make, repeats):
-    for state, subgroups, tickets in (("u64", "native", False), ("u32x2", "none", True), ("u64", "emulated-16", True)):
-        options = {"state": state, "subgroups": subgroups, "tickets": tickets}
-        scan = make(**options)
-        x = exact_items("affine", "u32", TILE * 100 + 7)
-        want = scan_reference("affine", x)
-        array, output = gw.asarray(x, device), gw.empty(x.size, "u32", device)
-        for i in range(repeats):
-            output.copy_from(np.zeros(x.size, np.uint32))
-            scan.execute(input=array, output=output, trials=10)
-            assert_same(output.to_numpy(), want, f"{options}, run {i}")
 
 
 def test_calls_on_the_callers_encoder(device, make, state):
@@ -201,7 +150,7 @@ def test_calls_on_the_callers_encoder(device, make, state):
 
 def test_it_is_one_dispatch_and_nothing_else(make, state):
     plan = make(state).plan(gw.Layout.separate(input=10_000, output=10_000))
-    assert [type(step) for step in plan.steps] == [Kernel]
+    assert [type(step).__name__ for step in plan.steps] == ["Kernel"]
     assert plan.parameters["state"] == state
 
 

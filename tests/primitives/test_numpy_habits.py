@@ -266,20 +266,6 @@ def test_results_are_cast_to_out_on_the_gpu(device):
         gw.std(gw.asarray(F, device), out=gw.empty((), "i32", device))
 
 
-def test_deviations_of_numbers_without_nan_are_taken(device):
-    assert gw.nanstd([1.5, np.nan, 2], device=device) == gw.std([1.5, 2], device=device) == 0.25
-
-
-def test_functions_of_items_take_arrays_beside_numpy_arrays(device):
-    x = gw.asarray(I, device)
-    assert isinstance(gw.maximum(x, 0), gw.Expression)
-    np.testing.assert_array_equal(gw.asarray(gw.maximum(x, I[::-1])).to_numpy(), np.maximum(I, I[::-1]))
-    np.testing.assert_array_equal(gw.asarray(gw.where(I > 0, x, [7, 8, 9])).to_numpy(), np.where(I > 0, I, [7, 8, 9]))
-    out = gw.empty_like(x)
-    assert gw.clip(x, 0, 3, out) is out
-    np.testing.assert_array_equal(out.to_numpy(), np.clip(I, 0, 3))
-
-
 ERRORS = """
 m.take(L, [99])
 m.take(L, [0], 5)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.runtime.context import context_of
+from helpers import inside
 from helpers.strategies import AFFINE
 
 streaming = importlib.import_module("gridwise_py.streaming")
@@ -186,34 +186,6 @@ def test_out_may_be_an_input_or_lie_across_it(device, n):
     assert memory[4] == x.sum(dtype=np.uint32)
 
 
-def test_out_on_the_gpu(device):
-    x, y = _items(1000), _items(1000, seed=1)
-    a, b, out, one = (
-        gw.asarray(x, device),
-        gw.asarray(y, device),
-        gw.empty(1000, "u32", device),
-        gw.empty(1, "u32", device),
-    )
-    for call, want in (
-        (lambda: gw.add(a, b, out=out), x + y),
-        (lambda: gw.add(a, y, out=out), x + y),
-        (lambda: gw.cumsum(a, out=out), np.cumsum(x, dtype=np.uint32)),
-        (lambda: gw.sort(a, out=out), np.sort(x)),
-        (lambda: gw.argsort(a, out=out), np.argsort(x, kind="stable")),
-    ):
-        assert call() is out
-        np.testing.assert_array_equal(out.to_numpy(), want)
-    assert gw.sum(a, out=one) is one
-    assert one.item() == x.sum(dtype=np.uint32)
-    other = gw.empty(1000, "u32", device)
-    got = gw.sort_pairs(a, b, out=(out, other))
-    assert got[0] is out
-    assert got[1] is other
-    np.testing.assert_array_equal(other.to_numpy(), y[np.argsort(x, kind="stable")])
-    assert gw.add(a, b, out=a) is a
-    np.testing.assert_array_equal(a.to_numpy(), x + y)
-
-
 U, F = np.uint32, np.float32
 WRONG = {
     "list": (lambda x: gw.cumsum(x, out=[0] * 9), gw.ArgumentError, r"gw.cumsum\(\): out must be a numpy array"),
@@ -275,7 +247,7 @@ def test_staging_memory_is_kept_from_call_to_call(fresh_device):
     assert made.count("gridwise stream up") == 2
     large = streaming._WINDOW_BYTES
     assert list(gw.stream(gw.Copy(fresh_device), [np.zeros(large, np.uint8).view(np.uint32)] * 5))[4].size == large // 4
-    kept = context_of(fresh_device).cached("stagings of streams", list)._kept
+    kept = inside.kept_stagings(fresh_device)
     assert sum(staging.nbytes for staging in kept) <= 6 * large
 
 

@@ -10,11 +10,8 @@ import pytest
 import gridwise_py as gw
 from gridwise_py.bench.cases.case import Case
 from gridwise_py.bench.cases.workloads import USUAL_AXES
-from gridwise_py.bench.checks.check import mismatch
-from gridwise_py.planning.faults import HEALTHY, faulty
-from gridwise_py.primitives import REGISTRY
 from gridwise_py.runtime import lookback_selftest as lookback
-from gridwise_py.runtime.context import context_of
+from helpers import inside
 from helpers.cases import CPU, FULL
 from helpers.strategies import quick_first
 
@@ -68,7 +65,7 @@ ROOMY = dataclasses.replace(
 
 
 def _plan(name, tuning=None, n=50_000, capabilities=ROOMY, **options):
-    cls = REGISTRY[name]
+    cls = gw.primitives.REGISTRY[name]
     sizes, inputs = cls.at_size(64 if name == "matmul" else n)
     options = ({"dtype": "f32"} if name in ("map", "matmul") else {}) | sizes | options
     signature = cls(None, capabilities=capabilities, **options).signature
@@ -80,7 +77,7 @@ def _plan(name, tuning=None, n=50_000, capabilities=ROOMY, **options):
 
 
 def test_every_field_of_every_family_is_tried_here():
-    assert TUNINGS.keys() == REGISTRY.keys()
+    assert TUNINGS.keys() == gw.primitives.REGISTRY.keys()
     for tuning in TUNINGS.values():
         assert all(getattr(tuning, field.name) is not None for field in dataclasses.fields(tuning)), tuning
 
@@ -99,7 +96,9 @@ def _form(name, form):
     return {} if form is None else {"strategy": form}
 
 
-@pytest.mark.parametrize(("name", "form"), [(name, form) for name in REGISTRY for form in FORMS.get(name, (None,))])
+@pytest.mark.parametrize(
+    ("name", "form"), [(name, form) for name in gw.primitives.REGISTRY for form in FORMS.get(name, (None,))]
+)
 def test_every_field_changes_the_plan_and_none_leaves_it(name, form):
     tuning, options = TUNINGS[name], _form(name, form)
     assert _plan(name, type(tuning)(), **options) == _plan(name, **options)
@@ -123,7 +122,7 @@ def test_a_tuning_survives_json():
             type(tuning).from_dict(data | {"stall_every": 3})
 
 
-@pytest.mark.parametrize("name", quick_first(["scan", "run_length", "merge"], REGISTRY))
+@pytest.mark.parametrize("name", quick_first(["scan", "run_length", "merge"], gw.primitives.REGISTRY))
 def test_results_stay_what_they_are(device, name):
     """In a shape, a form of subgroups and a way to wait that nobody would choose."""
     n = 33 if name == "matmul" else 12_345
@@ -132,10 +131,10 @@ def test_results_stay_what_they_are(device, name):
             name, n, "f32" if name == "matmul" else "u32", **{**USUAL_AXES, "segment": "100", "bins": "100"}
         )
         options = case.options | ({} if strategy is None else {"strategy": strategy})
-        primitive = REGISTRY[name](device, tuning=TUNINGS[name], **options)
+        primitive = gw.primitives.REGISTRY[name](device, tuning=TUNINGS[name], **options)
         inputs = case.inputs(primitive, seed=0)
         run = primitive.execute(**{key: gw.asarray(items, device) for key, items in inputs.items()})
-        assert mismatch(primitive, inputs, {key: array.to_numpy() for key, array in run.outputs.items()}) is None
+        assert inside.mismatch(primitive, inputs, {key: array.to_numpy() for key, array in run.outputs.items()}) is None
 
 
 @pytest.mark.parametrize(
@@ -174,7 +173,7 @@ def test_numpys_integers_become_pythons():
 
 
 def test_signatures_have_every_option_and_no_knob():
-    for name, cls in REGISTRY.items():
+    for name, cls in gw.primitives.REGISTRY.items():
         parameters = inspect.signature(cls).parameters
         assert all(p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL) for p in parameters.values()), name
         assert {"tuning", "capabilities"} <= parameters.keys(), name
@@ -189,7 +188,7 @@ def test_signatures_have_every_option_and_no_knob():
 
 @pytest.mark.parametrize("cls", [gw.Scan, gw.Reduce, gw.Sort, gw.SortPairs, gw.ArgSort])
 def test_a_faulty_class_is_another_class_with_other_plans(cls):
-    other = faulty(cls, stall_every=3)
+    other = inside.faulty(cls, stall_every=3)
     names = [a.name for a in cls.arguments]
     lengths = {name: 1 if cls is gw.Reduce and name == "output" else 100_000 for name in names}
     plans = [each.plan_for(capabilities=FULL, lengths=lengths) for each in (cls, other, cls)]
@@ -197,7 +196,7 @@ def test_a_faulty_class_is_another_class_with_other_plans(cls):
     assert plans[0] != plans[1]
     stalls = [{k.constants["STALL_EVERY"] for k in plan.kernels if "STALL_EVERY" in k.constants} for plan in plans]
     assert stalls == [{0}, {3}, {0}]
-    assert cls._faults is HEALTHY
+    assert cls._faults != other._faults
     assert other.__name__ == cls.__name__
     assert issubclass(other, cls)
 
@@ -213,11 +212,14 @@ def test_faults_do_not_reach_a_healthy_primitive_on_the_same_device(device):
         run = scan.execute(input=array)
         np.testing.assert_array_equal(run.output.to_numpy(), np.cumsum(x, dtype=np.uint32))
         tiles = run.plan.parameters["tiles"]
-        own = context_of(device).executor._plans[run.plan].own
-        states = gw.Array(own["states"], "u32").to_numpy()[: 2 * tiles].reshape(tiles, 2)
+        states = inside.own_words(device, run.plan, "states")[: 2 * tiles].reshape(tiles, 2)
         return states.any(axis=1)
 
-    stalled, healthy, again = words(faulty(gw.Scan, stall_every=2)), words(gw.Scan), words(faulty(gw.Scan))
+    stalled, healthy, again = (
+        words(inside.faulty(gw.Scan, stall_every=2)),
+        words(gw.Scan),
+        words(inside.faulty(gw.Scan)),
+    )
     assert 0 < stalled.sum() < stalled.size
     assert healthy.all()
     assert again.all()
@@ -226,11 +228,11 @@ def test_faults_do_not_reach_a_healthy_primitive_on_the_same_device(device):
 
 def test_faults_that_nothing_can_have_are_refused():
     with pytest.raises(gw.ArgumentError, match="Copy has no kernel whose workgroups wait for each other"):
-        faulty(gw.Copy, stall_every=2)
+        inside.faulty(gw.Copy, stall_every=2)
     with pytest.raises(gw.ArgumentError, match="words of sorts always have 1"):
-        faulty(gw.Sort, epoch_bits=2)(None, capabilities=FULL)
+        inside.faulty(gw.Sort, epoch_bits=2)(None, capabilities=FULL)
     with pytest.raises(gw.ArgumentError, match="stall_every must be an integer of at least 0, not -1"):
-        faulty(gw.Scan, stall_every=-1)
+        inside.faulty(gw.Scan, stall_every=-1)
 
 
 # ---- constructors
@@ -245,13 +247,13 @@ def test_constructing_makes_nothing_on_the_device(fresh_device, tmp_path, monkey
     for name in ("create_command_encoder", "create_shader_module", "create_buffer", "create_compute_pipeline"):
         monkeypatch.setattr(fresh_device, name, lambda *_, name=name, **__: calls.append(name))
     monkeypatch.setenv("GRIDWISE_SCAN_STRATEGY", "fastest")
-    for name in REGISTRY:
+    for name in gw.primitives.REGISTRY:
         Case.build(name, 8, "f32", **USUAL_AXES).make(fresh_device, gpu)
     scan = gw.Scan(fresh_device, "f32", op, capabilities=gpu)
     gw.Reduce(fresh_device, "f32", op, capabilities=gpu)
     assert calls == []
     assert list(tmp_path.iterdir()) == []
-    assert context_of(fresh_device).lookback_verdicts == {}
+    assert inside.lookback_verdicts(fresh_device) == {}
     monkeypatch.undo()
     monkeypatch.setenv("GRIDWISE_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(lookback, "TILES", 512)
@@ -260,7 +262,7 @@ def test_constructing_makes_nothing_on_the_device(fresh_device, tmp_path, monkey
     x = np.arange(1000, dtype=np.float32)
     run = scan.execute(input=gw.asarray(x, fresh_device))
     np.testing.assert_array_equal(run.output.to_numpy(), np.cumsum(x))
-    assert context_of(fresh_device).lookback_verdicts.keys() == {scan.state}, "now it was asked"
+    assert inside.lookback_verdicts(fresh_device).keys() == {scan.state}, "now it was asked"
 
 
 def test_the_strategy_that_is_said_before_the_first_plan_is_the_one_that_is_used(monkeypatch):

@@ -94,20 +94,6 @@ def test_transpose_of_more_than_a_binding(device):
         np.testing.assert_array_equal(got.reshape(columns, rows), x.reshape(rows, columns).T)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
-@pytest.mark.parametrize("shape", [(), (5,), (0, 3), (4, 6), (1, 5, 1, 4), (3, 4, 5), (2, 3, 4, 5)])
-def test_transpose_to_any_order_of_the_dimensions(device, shape, dtype):
-    x = (100 * np.random.default_rng(1).random(shape)).astype(dtype)
-    on_gpu = gw.asarray(x, device)
-    np.testing.assert_array_equal(gw.transpose(x, device=device), x.T)
-    for axes in itertools.permutations(range(x.ndim)):
-        got = gw.transpose(on_gpu, axes)
-        assert got.shape == x.transpose(axes).shape
-        np.testing.assert_array_equal(got.to_numpy(), x.transpose(axes))
-    if x.size:
-        assert gw.transpose(on_gpu).buffer is not on_gpu.buffer, "never a view"
-
-
 def test_transpose_with_negative_axes_and_wrong_ones(device):
     x = np.arange(24, dtype=np.int32).reshape(2, 3, 4)
     np.testing.assert_array_equal(gw.transpose(x, (-1, 0, 1), device=device), x.transpose(2, 0, 1))
@@ -120,27 +106,6 @@ def test_transpose_with_negative_axes_and_wrong_ones(device):
 
 
 # ---- flip and roll
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
-@pytest.mark.parametrize("shape", [(1,), (1001,), (0,), (7, 6), (3, 5, 4)])
-def test_flip_and_roll(device, shape, dtype):
-    x = (4 * np.random.default_rng(2).random(shape)).astype(dtype)
-    on_gpu = gw.asarray(x, device)
-    axes = [*range(-1, x.ndim), *([(0, 1)] if x.ndim > 1 else []), *([(0, 2)] if x.ndim > 2 else []), ()]
-    for axis in axes:
-        np.testing.assert_array_equal(gw.flip(on_gpu, axis).to_numpy(), np.flip(x, axis))
-        if axis == ():
-            continue
-        for shift in (0, 1, -3, 12_345):
-            np.testing.assert_array_equal(gw.roll(on_gpu, shift, axis).to_numpy(), np.roll(x, shift, axis))
-    np.testing.assert_array_equal(gw.flip(x, device=device), np.flip(x))
-    np.testing.assert_array_equal(gw.roll(x, 5, device=device), np.roll(x, 5))
-    if x.ndim > 1:
-        np.testing.assert_array_equal(gw.flip(on_gpu).to_numpy(), np.flip(x))
-        np.testing.assert_array_equal(
-            gw.roll(on_gpu, (1, -2, 3), (0, 1, 0)).to_numpy(), np.roll(x, (1, -2, 3), (0, 1, 0))
-        )
 
 
 def test_results_without_dimensions_are_of_numpys_kind(device):
@@ -292,21 +257,6 @@ def test_put(device):
     assert pairs.tolist() == [0, 0, 3 + 4j, 0]
 
 
-def test_put_takes_numpys_modes_and_numbers_of_values(device):
-    for indices, values, mode in (
-        ([0, 2, 4], [7, 8], "raise"), ([0, 1], [7, 8, 9], None), ([-3, 9, 2], [5, 6, 7], "clip"), ([9], [], "clip"),
-        ([-3, 13], [1.5, 2], "wrap"), ([True, False], 3, None), (4, [[6]], "raise"),
-    ):  # fmt: skip
-        expected = np.zeros(5, np.int64)
-        np.put(expected, indices, values, mode or "raise")
-        found, on_gpu = np.zeros(5, np.int64), gw.zeros(5, "i64", device)
-        gw.put(found, indices, values, mode, device=device)
-        np.testing.assert_array_equal(found, expected)
-        if np.asarray(values).dtype == np.int64:
-            gw.put(on_gpu, gw.asarray(np.asarray(indices), device), gw.asarray(np.asarray(values), device), mode)
-            np.testing.assert_array_equal(on_gpu.to_numpy(), expected)
-
-
 def test_what_put_refuses(device):
     x = gw.zeros(5, "u32", device)
     out = gw.asarray(np.array([1, 5], np.uint32), device)
@@ -335,30 +285,6 @@ def test_what_put_refuses(device):
 
 
 # ---- lexsort
-
-
-def test_lexsort(device):
-    rng = np.random.default_rng(7)
-    keys = (
-        rng.integers(0, 4, 700).astype(np.uint32),
-        rng.choice([np.nan, 0.0, -0.0, 1.0], 700).astype(np.float32),
-        rng.random(700) < 0.5,
-    )
-    got = gw.lexsort(keys, device=device)
-    assert got.dtype == np.intp
-    np.testing.assert_array_equal(got, np.lexsort(keys))
-    on_gpu = gw.lexsort([gw.asarray(keys[0], device), keys[1]])
-    assert (type(on_gpu), on_gpu.datatype.name) == (gw.Array, "u32")
-    np.testing.assert_array_equal(on_gpu.to_numpy(), np.lexsort(keys[:2]))
-    matrix = rng.integers(0, 3, (2, 50)).astype(np.uint32)
-    np.testing.assert_array_equal(gw.lexsort(gw.asarray(matrix, device)).to_numpy(), np.lexsort(matrix))
-    assert gw.lexsort((np.zeros(0), np.zeros(0)), device=device).size == 0
-    several = rng.integers(0, 3, (2, 3, 5)).astype(np.uint32)
-    for axis in (0, 1):
-        expected = np.lexsort(several, axis)
-        np.testing.assert_array_equal(gw.lexsort(several, axis, device=device), expected)
-        np.testing.assert_array_equal(gw.lexsort(gw.asarray(several, device), axis).to_numpy(), expected)
-    assert gw.lexsort(np.array([3, 1, 2]), device=device) == np.lexsort(np.array([3, 1, 2]))
 
 
 def test_what_lexsort_refuses(device):

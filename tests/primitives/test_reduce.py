@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gridwise_py as gw
-from gridwise_py.runtime.context import context_of
+from helpers import inside
 from helpers.strategies import (
     SMALL,
     assert_same,
@@ -98,22 +98,6 @@ def test_an_output_that_is_longer_keeps_its_other_items(device):
     assert_same(output.to_numpy(), np.array([9, 7, 7, 7, 7], np.uint32))
 
 
-@pytest.mark.parametrize(
-    ("op", "datatype", "stall_every", "state"),
-    quick_first([("affine", "u32", 1, "u32x2"), ("affine", "u32", 2, "u64")], [("max", "f32", 5, "u32x2")]),
-)
-def test_blocks_that_never_post_are_computed_again(device, require, op, datatype, stall_every, state):
-    if state == "u64":
-        require("shader-int64", "shader-int64-atomic-all-ops")
-    reduce = _make(device, op, datatype, state=state, stall_every=stall_every, spin_limit=2, epoch_bits=1)
-    for tiles in (1, 2, 30, 70, 150):
-        x = exact_items(op, datatype, TILE * tiles - 3)
-        array = gw.asarray(x, device)
-        for trials in (1, 6):
-            output = reduce.execute(input=array, trials=trials).output
-            assert_same(output.to_numpy(), reduce_reference(op, x), f"{tiles} tiles, {trials} trials")
-
-
 @pytest.mark.parametrize("state", quick_first(["u32x2"], ["u64"]))
 def test_a_single_block_posts_nothing(device, require, state):
     """It has no others to wait for; two blocks leave their totals and the next epoch."""
@@ -125,8 +109,7 @@ def test_a_single_block_posts_nothing(device, require, state):
         run = reduce.execute(input=gw.asarray(x, device), trials=3)
         assert run.plan.parameters["blocks"] == tiles
         assert_same(run.output.to_numpy(), reduce_reference("add", x))
-        own = context_of(device).executor._plans[run.plan].own
-        control, states = (gw.Array(own[name], "u32").to_numpy() for name in ("control", "states"))
+        control, states = (inside.own_words(device, run.plan, name) for name in ("control", "states"))
         np.testing.assert_array_equal(control[:4], [0, 0, epochs, 0])
         assert states.any() == (tiles > 1)
 

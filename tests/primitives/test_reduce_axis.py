@@ -7,8 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import gridwise_py as gw
 from gridwise_py.functions.arguments import keep_primitive
@@ -233,66 +231,6 @@ def test_a_wrong_length_is_refused(device):
 # ---- the functions
 
 
-def _same(got, want):
-    want = np.asarray(want)
-    got = got.to_numpy() if isinstance(got, gw.Array) else np.asarray(got)
-    assert (got.dtype, got.shape) == (want.dtype, want.shape)
-    assert_same(got.ravel(), want.ravel())
-
-
-@pytest.mark.parametrize(("name", "dtype"), [("sum", np.uint8), ("max", np.float32)])
-def test_functions_answer_as_numpy(device, name, dtype):
-    ours, numpys = getattr(gw, name), getattr(np, name)
-    for shape in ((4, 9), (3, 5, 2), (7,), (1, 1)):
-        x = _items("multiply", dtype, shape)
-        on_gpu = gw.asarray(x, device)
-        for axis in (None, *range(-1, len(shape)), (0,), ()):
-            for keepdims in (False, True):
-                want = numpys(x, axis=axis, keepdims=keepdims)
-                _same(ours(x, axis=axis, keepdims=keepdims, device=device), want)
-                _same(ours(on_gpu, axis=axis, keepdims=keepdims), want)
-    several = _items("multiply", dtype, (2, 3, 4))
-    _same(ours(several, axis=(0, 2), keepdims=True, device=device), numpys(several, axis=(0, 2), keepdims=True))
-
-
-def test_the_kind_of_a_result(device):
-    x = np.arange(12, dtype=np.float32).reshape(3, 4)
-    assert type(gw.sum(x[0], axis=0, device=device)) is np.float32
-    assert type(gw.sum(x, axis=0, device=device)) is np.ndarray
-    assert gw.sum(gw.asarray(x[0], device), axis=0).shape == ()
-    assert gw.sum([[1, 2], [3, 4]], axis=1, device=device).tolist() == [3, 7]
-
-
-LAYOUTS = {
-    "transposed": lambda x: x.T,
-    "strided": lambda x: x[::2, ::-1],
-    "big-endian": lambda x: x.astype(">f4"),
-    "F order": np.asfortranarray,
-}
-
-
-def test_any_layout_in_memory(device):
-    for arranged, axis in itertools.product(LAYOUTS.values(), (0, 1)):
-        x = arranged(_items("add", np.float32, (9, 14)))
-        _same(gw.sum(x, axis=axis, device=device), x.sum(axis=axis))
-        _same(gw.reduce(x, "max", axis=axis, device=device), x.max(axis=axis).astype(np.float32))
-
-
-def test_where_results_are_put(device):
-    x = _items("add", np.float32, (5, 8))
-    for axis, keepdims, shape in ((0, False, (8,)), (1, True, (5, 1)), (None, True, (1, 1))):
-        out = np.zeros(shape, np.float32)
-        assert gw.sum(x, axis=axis, keepdims=keepdims, out=out, device=device) is out
-        np.testing.assert_array_equal(out, x.sum(axis=axis, keepdims=keepdims))
-        kept = gw.zeros(shape, np.float32, device)
-        assert gw.sum(gw.asarray(x, device), axis=axis, keepdims=keepdims, out=kept) is kept
-        np.testing.assert_array_equal(kept.to_numpy(), out)
-    for wrong in (np.zeros(5, np.float32), np.zeros((8, 1), np.float32)):
-        with pytest.raises(gw.GridwiseError, match=r"\(8,\)|8 items|has 8"):
-            gw.sum(x, axis=0, out=wrong, device=device)
-    _same(gw.sum(x, axis=0, dtype=np.int32, device=device), x.sum(axis=0).astype(np.int32))
-
-
 def test_what_functions_refuse(device):
     x = np.ones((2, 3, 4), np.float32)
     for name in ("any", "all", "count_nonzero"):
@@ -315,27 +253,3 @@ def test_many_shapes_leave_other_primitives_kept(device):
     for rows in range(1, 100):
         keep_primitive(gw.ReduceAxis, device, "u32", shape=(rows, 2), axis=0)
     assert keep_primitive(gw.Sort, device, "u32") is kept
-
-
-def test_an_array_is_reduced_inside_a_batch(device):
-    x = _items("add", np.float32, (64, 65))
-    given = gw.asarray(x, device)
-    with gw.batch(device):
-        rows = gw.sum(given, axis=1)
-        total = gw.sum(rows)
-    assert total.item() == x.sum()
-
-
-@given(st.data())
-def test_random_arrays(device, data):
-    shape = tuple(data.draw(st.lists(st.integers(0, 40), min_size=1, max_size=4), label="shape"))
-    dtype = data.draw(st.sampled_from([np.uint8, np.float32]), label="dtype")
-    first = data.draw(st.integers(0, len(shape) - 1), label="first")
-    axis = tuple(range(first, data.draw(st.integers(first, len(shape) - 1), label="last") + 1))
-    keepdims = data.draw(st.booleans(), label="keepdims")
-    x = _items("add", dtype, shape)
-    if data.draw(st.booleans(), label="transposed"):
-        x = x.T
-    want = np.sum(x, axis=axis, keepdims=keepdims)
-    _same(gw.sum(x, axis=axis, keepdims=keepdims, device=device), want)
-    _same(gw.sum(gw.asarray(x, device), axis=axis, keepdims=keepdims), want)

@@ -7,8 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import gridwise_py as gw
 from helpers.strategies import assert_same, make_primitive, mode_for, operator, quick_first
@@ -182,36 +180,6 @@ def test_items_past_a_binding(device):
 # ---- the functions
 
 
-@given(data=st.data())
-def test_the_functions_are_numpys(device, data):
-    shape = tuple(data.draw(st.lists(st.integers(0, 9), min_size=1, max_size=4)))
-    axis = data.draw(st.integers(-len(shape), len(shape) - 1))
-    cases = [(np.uint8, gw.cumsum, np.cumsum), (np.float32, gw.cumprod, np.cumprod)]
-    dtype, function, twin = data.draw(st.sampled_from(cases))
-    x = _items(dtype, shape)
-    if data.draw(st.booleans()):
-        x = x.T
-    given = gw.asarray(x, device) if data.draw(st.booleans()) else x
-    got = function(given, axis, device=device)
-    assert isinstance(got, gw.Array) == isinstance(given, gw.Array)
-    got = got.to_numpy() if isinstance(got, gw.Array) else got
-    with np.errstate(all="ignore"):
-        assert_same(got, twin(x, axis))
-
-
-@pytest.mark.parametrize("initial", [False, True])
-def test_the_functions_of_the_array_api(device, initial):
-    x = _items(np.int64, (4, 5))
-    for shape, axis in (((20,), None), ((20,), 0), ((4, 5), 1), ((4, 5), -2)):
-        y = x.reshape(shape)
-        for function, op in ((gw.cumulative_sum, "add"), (gw.cumulative_prod, "multiply")):
-            want = _expected(y, axis or 0, op, np.int64, "inclusive", initial)
-            assert_same(function(y, axis=axis, include_initial=initial, device=device), want)
-            out = gw.empty(want.shape, "i64", device)
-            assert function(gw.asarray(y, device), axis=axis, include_initial=initial, out=out) is out
-            assert_same(out.to_numpy(), want)
-
-
 @pytest.mark.parametrize("dtype", [np.float32])
 def test_the_initial_item_of_arrays_and_expressions_on_the_gpu(device, dtype):
     for n in (0, 1, 2, 127, 5000):
@@ -236,15 +204,6 @@ def test_an_out_that_overlaps_stays_as_it_is(device):
     with pytest.raises(gw.OverlapError):
         gw.cumulative_sum(buffer[:9], dtype=np.uint32, include_initial=True, out=buffer)
     assert_same(buffer.to_numpy(), np.arange(10, dtype=np.uint32))
-
-
-def test_a_single_item_is_scanned_as_one(device):
-    for function, first in ((gw.cumulative_sum, 0), (gw.cumulative_prod, 1)):
-        for initial in (False, True):
-            expected = np.array([first, 5] if initial else [5])
-            assert_same(function(np.array(5), include_initial=initial, device=device), expected)
-            found = function(gw.full((), 5, "i64", device), include_initial=initial)
-            assert_same(found.to_numpy(), expected)
 
 
 def test_refusals(device):

@@ -81,16 +81,6 @@ def test_keys_that_are_all_equal(device, side):
         assert got.tolist() == [0, 0 if side == "left" else length, length]
 
 
-def test_views_at_odd_offsets_and_a_matrix_of_queries(device):
-    keys, queries = np.sort(numbers("f32", 5003, 1)), numbers("f32", 3000, 2)
-    on_gpu = gw.asarray(keys, device), gw.asarray(queries, device)
-    for begin, end in ((1, 5002), (3, 4000), (4999, 5003)):
-        got = gw.searchsorted(on_gpu[0][begin:end], on_gpu[1][7:2998])
-        np.testing.assert_array_equal(got.to_numpy(), np.searchsorted(keys[begin:end], queries[7:2998]))
-    matrix = gw.searchsorted(on_gpu[0], on_gpu[1].reshape((3, 1000)))
-    np.testing.assert_array_equal(matrix.to_numpy(), np.searchsorted(keys, queries.reshape(3, 1000)))
-
-
 @pytest.mark.parametrize(("datatype", "side"), quick_first([("i32", "right")], [("f64", "left")]))
 def test_keys_in_any_order_with_the_indices_that_sort_them(device, datatype, side):
     for length in (1, 3000):
@@ -131,52 +121,6 @@ def test_one_shot_promotes_as_numpy(device, keys, queries):
     assert type(got) is type(wanted)
     assert np.asarray(got).dtype == np.intp
     assert np.shape(got) == np.shape(wanted)
-
-
-def test_an_array_among_the_arguments_gives_an_array(device):
-    keys, queries = np.arange(0, 20, 2, dtype=np.int32), np.arange(-3, 25, dtype=np.float32)
-    for pair in ((gw.asarray(keys, device), queries), (keys, gw.asarray(queries, device))):
-        got = gw.searchsorted(*pair, side="right")
-        assert isinstance(got, gw.Array)
-        assert got.datatype.name == "u32"
-        np.testing.assert_array_equal(got.to_numpy(), np.searchsorted(keys, queries, "right"))
-    assert gw.searchsorted(gw.asarray(keys, device), 5).to_numpy() == 3
-
-
-@pytest.mark.parametrize("right", [False, True])
-def test_digitize(device, right):
-    x = numbers("f64", 3000, 3).reshape(3, 1000)
-    for bins in (np.array([-100.0, -3, 0, 0, 7, np.inf]), np.array([4.0]), np.array([]), np.array([-3.0, 2, np.nan])):
-        if np.isnan(bins).any():
-            np.testing.assert_array_equal(gw.digitize(x, bins, right, device=device), np.digitize(x, bins, right))
-            continue
-        np.testing.assert_array_equal(gw.digitize(x, bins, right, device=device), np.digitize(x, bins, right))
-        np.testing.assert_array_equal(
-            gw.digitize(x, bins[::-1], right, device=device), np.digitize(x, bins[::-1], right)
-        )
-    for bins in (np.array([-5.0, 5.0]), np.array([5.0, -5.0])):
-        got = gw.digitize(gw.asarray(x, device), bins, right)
-        np.testing.assert_array_equal(got.to_numpy(), np.digitize(x, bins, right))
-    for bins in ([np.nan] * 3, [np.nan, 3, 1], [np.nan], [1, 1], [1, 1, 0]):
-        np.testing.assert_array_equal(gw.digitize(x, bins, right, device=device), np.digitize(x, bins, right))
-    assert type(gw.digitize(3.5, [1.0, 2.0], device=device)) is type(np.digitize(3.5, [1.0, 2.0]))
-
-
-@pytest.mark.parametrize("side", quick_first(["left"], ["right"]))
-def test_numbers_of_other_types_are_compared_as_they_are(device, side):
-    """numpy converts keys of float32 to float64 where a query is; here the query lies between the same keys."""
-    tenths = np.float32([0.1, 0.2, 0.3, np.inf, np.nan])
-    for keys, queries in (
-        (tenths, [0.1, 0.2, 0.3, 1e300, -1e300, np.inf, np.nan]), (tenths, np.array([2**24 + 1, 5])),
-        (tenths.astype(np.float16), np.float32([0.1, 0.30001, 70_000])), (np.uint32([0, 1]), [-1, 2**40, 0]),
-        (np.uint8([0, 1]), [1.5]), (np.float64([0.1]), tenths),
-    ):  # fmt: skip
-        for given in (queries, *(queries if isinstance(queries, list) else queries.tolist())):
-            expected = np.searchsorted(keys, given, side)
-            found = gw.searchsorted(keys, given, side, device=device)
-            assert type(found) is type(expected)
-            np.testing.assert_array_equal(found, expected)
-            np.testing.assert_array_equal(gw.searchsorted(gw.asarray(keys, device), given, side).to_numpy(), expected)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 import gridwise_py as gw
 from helpers.sorting import keys_of, order_of
-from helpers.strategies import MODES, mode_for, quick_first
+from helpers.strategies import quick_first
 
 #: Tiles of 1,024, windows of 300: segments of more than 725 are long.
 SMALL = {"workgroup_size": 256, "items": 4, "window": 300}
@@ -95,16 +95,6 @@ def test_datatypes(device, datatype, value):
         keys[rng.random(keys.size) < 0.1] = -0.0
     values = None if value is None else np.arange(keys.size).astype(gw.STORAGE_DATATYPES[value].dtype)
     _check(sort, device, keys, _offsets("mixed", keys.size, rng), values)
-
-
-@pytest.mark.parametrize("mode", quick_first(["emulated-4"], [*MODES, "emulated-64"]))
-def test_modes(device, require, mode):
-    require(*(["subgroup"] if mode == "native" else []))
-    subgroups = mode if mode.startswith("emulated-") else mode_for(device, mode, 256)
-    sort = gw.SegmentedSort(device, "u32", tuning=gw.SegmentedSortTuning(**SMALL, subgroups=subgroups))
-    keys, rng = keys_of("u32", 5_003), np.random.default_rng(6)
-    for kind in ("eights", "around", "long"):
-        _check(sort, device, keys, _offsets(kind, keys.size, rng))
 
 
 def test_the_librarys_own_shape(device):

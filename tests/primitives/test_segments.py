@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.planning.faults import faulty
+from helpers import inside
 from helpers.strategies import AFFINE, MODES, assert_same, mode_for, quick_first, shape_options
 
 # Small tiles, and texts that compile soon.
@@ -141,7 +141,7 @@ FORMS = [
 
 
 def _classes(strategy, stalls, *classes):
-    return [faulty(cls, stall_every=stalls) if stalls else cls for cls in classes]
+    return [inside.faulty(cls, stall_every=stalls) if stalls else cls for cls in classes]
 
 
 @pytest.mark.parametrize(
@@ -276,7 +276,7 @@ def test_the_last_workgroup_completes_segments(device, needs, mode, op, blocks):
     rng = np.random.default_rng(14)
     tuning = dataclasses.replace(_tuning(device, mode, None, vecs=1), max_blocks=blocks, spin_limit=4)
     for stall_every in (1, 7):
-        reduce = faulty(gw.SegmentedReduce, stall_every=stall_every, epoch_bits=1)(
+        reduce = inside.faulty(gw.SegmentedReduce, stall_every=stall_every, epoch_bits=1)(
             device, "u32", op, tuning=tuning, capabilities=capabilities
         )
         n = 2 * blocks * _tile(tuning) - 5 if stall_every != 1 else 9 * _tile(tuning)
@@ -450,7 +450,7 @@ def test_counts_on_the_gpu_that_alternate(device, cls, strategy):
     by_key = cls in CLASSES[:2]
     # Without tickets lavapipe starts in the middle of the grid, whose tiles then poll words that nobody wrote yet.
     tuning = dataclasses.replace(TUNING, tickets=False)
-    made = faulty(cls, epoch_bits=1) if strategy == "lookback" else cls
+    made = inside.faulty(cls, epoch_bits=1) if strategy == "lookback" else cls
     primitive = made(device, strategy=strategy, tuning=tuning)
     items, count = gw.empty(n, "u32", device), gw.asarray(np.zeros(1, np.uint32), device)
     other = gw.empty(n if by_key else 63, "u32", device)
@@ -561,35 +561,6 @@ def test_repeat_takes_the_count_of_its_values(device):
 # ---- one-shot functions ----
 
 
-def test_functions_of_numpy_arrays(device):
-    rng = np.random.default_rng(15)
-    keys, x = np.sort(rng.integers(0, 300, 5000)), rng.integers(-99, 99, 5000).astype(np.int16)
-    starts = np.flatnonzero(np.diff(keys, prepend=-1))
-    found = gw.reduce_by_key(keys, x, device=device)
-    np.testing.assert_array_equal(found.keys, keys[starts])
-    np.testing.assert_array_equal(found.values, np.add.reduceat(x.astype(np.int32), starts))
-    offsets = np.append(starts, keys.size)
-    assert_same(gw.segmented_reduce(x, offsets, "max", device=device), np.maximum.reduceat(x, starts).astype(np.int32))
-    want = _scanned(gw.Add, x.astype(np.int32), offsets)
-    assert_same(gw.segmented_scan(x, offsets, device=device), want)
-    assert_same(gw.scan_by_key(keys, x, device=device), want)
-    np.testing.assert_array_equal(gw.segment_ids(offsets, device=device), np.repeat(np.arange(300), np.diff(offsets)))
-    counts = rng.integers(0, 4, 5000)
-    assert_same(gw.repeat(keys, counts, device=device), np.repeat(keys, counts))
-    assert_same(gw.repeat(keys, 3, device=device), np.repeat(keys, 3))
-    matrix = keys[:600].reshape(200, 3)
-    for x, repeats, axis in (
-        (keys, counts, 0), (keys, counts > 1, None), (matrix, 2, 1), (matrix, [1, 0, 2], -1), (matrix, [2], 0),
-        ([], [], None), (3, 2, None),
-    ):  # fmt: skip
-        assert_same(gw.repeat(x, repeats, axis, device=device), np.repeat(x, repeats, axis))
-        array = gw.asarray(x, device)  # of f32 where a device has no f64
-        assert_same(gw.repeat(array, repeats, axis).to_numpy(), np.repeat(array.to_numpy(), repeats, axis))
-    found = gw.repeat(gw.asarray(keys, device), counts)  # the host knows how long it is
-    assert found.count is None
-    assert_same(found.to_numpy(), np.repeat(keys, counts))
-
-
 @pytest.mark.parametrize("dtype", quick_first(["i1"], ["?", "u1", "u2", "i2", "f2"]))
 def test_small_items(device, dtype):
     """Kernels read those of Arrays as they are; numpy's keys and repeated items come back in their own dtype."""
@@ -619,24 +590,6 @@ def test_a_counted_array_is_repeated_as_far_as_it_counts(device):
     twice = gw.repeat(items, 2)
     assert twice.count is not None
     assert twice.to_numpy().tolist() == [5, 5, 6, 6]
-
-
-def test_functions_of_arrays_read_nothing_back(device):
-    k, x = np.arange(800, dtype=np.uint32) // 8, np.arange(800, dtype=np.uint32)
-    keys, items = gw.asarray(k, device), gw.asarray(x, device)
-    found = gw.reduce_by_key(keys, items + 1)
-    assert found.values.count is not None
-    assert_same(found.values.to_numpy(), (x + 1).reshape(-1, 8).sum(axis=1, dtype=np.uint32))
-    assert_same(gw.segmented_reduce(items, np.arange(0, 801, 8)).to_numpy(), x.reshape(-1, 8).sum(1, np.uint32))
-    twice = gw.repeat(items, 2)
-    assert twice.count is None
-    assert_same(twice.to_numpy(), np.repeat(x, 2))
-    counted = gw.repeat(keys, gw.full(800, 3, "u32", device), size=3000)
-    assert_same(counted.to_numpy(), np.repeat(k, 3))
-    for given, counts in ((keys, gw.full(800, 3, "u32", device)), (keys, 3), (k, 3)):  # no room
-        assert gw.repeat(given, counts, size=0, device=device).tolist() == []
-    ids = gw.segment_ids(gw.asarray(np.arange(0, 801, 8, dtype=np.uint32), device), size=800)
-    assert_same(ids.to_numpy(), k)
 
 
 # ---- what is refused ----

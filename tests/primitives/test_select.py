@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.bench.checks.check import mismatch
-from gridwise_py.planning.faults import faulty
 from helpers import inside
 from helpers.strategies import make_primitive, quick_first
 
@@ -69,7 +67,7 @@ def _check(primitive, inputs, note="", **options):
     arrays = {name: gw.asarray(items, primitive.device) for name, items in inputs.items()}
     run = primitive.execute(**arrays, **options)
     got = {name: array.to_numpy() for name, array in run.outputs.items()}
-    found = mismatch(primitive, inputs, got)
+    found = inside.mismatch(primitive, inputs, got)
     assert found is None, f"{note} {found}"
     return run
 
@@ -136,17 +134,6 @@ def test_zeros_are_equal_and_nan_as_asked(device):
 # ---- how it goes
 
 
-@pytest.mark.parametrize(
-    ("kind", "every", "ahead"), quick_first([("select 8 bytes", 1, 0), ("unique by key", 3, 2)], [("runs", 1, 4)])
-)
-def test_tiles_that_never_publish_are_recounted(device, kind, every, ahead):
-    cls, own = KINDS[kind]
-    primitive = make_primitive(faulty(cls, stall_every=every), device, spin_limit=4, ahead=ahead, **SMALL, **own)
-    for n in (TILE, 9 * TILE + 3):  # the same buffers, with other counts
-        for seed, share in enumerate((0.5, 0.1)):
-            _check(primitive, _inputs(primitive, n, share, seed), f"{n} items, share {share}")
-
-
 @pytest.mark.needs("14 storage buffers")
 @pytest.mark.parametrize(
     ("kind", "strategy"), quick_first([("unique by key", "lookback")], [("runs", "reduce_then_scan")])
@@ -198,7 +185,10 @@ def _wrong_calls(primitive, n=9 * TILE + 3):
         count.copy_from(np.array([m], dtype=np.uint32))
         run = primitive.execute(**arrays, n=count)
         part = {name: items[:m] for name, items in inputs.items()}
-        wrong += mismatch(primitive, part, {name: array.to_numpy() for name, array in run.outputs.items()}) is not None
+        wrong += (
+            inside.mismatch(primitive, part, {name: array.to_numpy() for name, array in run.outputs.items()})
+            is not None
+        )
     return wrong
 
 
@@ -302,11 +292,11 @@ def test_inputs_in_chunks_are_one_array(device, kind):
         inputs = _inputs(primitive, n, share)
         chunked = {name: _in_chunks(items, rng, device) for name, items in inputs.items()}
         outputs = primitive.execute(**chunked).outputs
-        assert mismatch(primitive, inputs, {name: array.to_numpy() for name, array in outputs.items()}) is None
+        assert inside.mismatch(primitive, inputs, {name: array.to_numpy() for name, array in outputs.items()}) is None
         if n == 3000:
             cut = {name: items[:1234] for name, items in inputs.items()}
             outputs = primitive.execute(**chunked, n=1234).outputs
-            assert mismatch(primitive, cut, {name: array.to_numpy() for name, array in outputs.items()}) is None
+            assert inside.mismatch(primitive, cut, {name: array.to_numpy() for name, array in outputs.items()}) is None
 
 
 def test_chunks_of_which_only_the_gpu_knows_how_many_items_count_are_refused(device):

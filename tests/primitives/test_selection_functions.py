@@ -8,33 +8,8 @@ import gridwise_py as gw
 SIZES = (0, 1, 5, 4097)
 
 
-def _floats(n, seed=0):
-    """Few values, with both zeros, NaN and infinities."""
-    rng = np.random.default_rng([n, seed])
-    return rng.choice(np.array([3.5, -1.0, 0.0, -0.0, np.nan, np.inf, -np.inf, 7.0], dtype=np.float32), n)
-
-
 def _numpy(found):
     return found.to_numpy() if isinstance(found, gw.Array) else found
-
-
-@pytest.mark.parametrize("n", SIZES)
-def test_compress_and_nonzero(device, n):
-    x = np.random.default_rng(n).integers(0, 6, n).astype(np.int32)
-    array = gw.asarray(x, device)
-    for found in (gw.compress(x > 2, x, device=device), gw.compress(array > 2, array), gw.compress(x > 2, array)):
-        np.testing.assert_array_equal(_numpy(found), x[x > 2])
-    for found in (gw.flatnonzero(x, device=device), gw.flatnonzero(array), *gw.nonzero(array)):
-        np.testing.assert_array_equal(_numpy(found), np.flatnonzero(x))
-    assert gw.flatnonzero(x, device=device).dtype == np.intp
-    assert gw.count_nonzero(x, device=device) == gw.count_nonzero(array).item() == np.count_nonzero(x)
-
-
-def test_zeros_of_floats_are_none_and_nan_is_some(device):
-    x = _floats(1000)
-    np.testing.assert_array_equal(gw.flatnonzero(x, device=device), np.flatnonzero(x))
-    assert gw.count_nonzero(x.astype(np.float64), device=device) == np.count_nonzero(x)
-    assert gw.count_nonzero(np.array([0, 1 << 40, 0, 5], np.uint64), device=device) == 2
 
 
 @pytest.mark.parametrize("n", SIZES)
@@ -48,55 +23,6 @@ def test_partition_by(device, n):
     kept, rest = gw.partition_by(x, x < 30, device=device)
     np.testing.assert_array_equal(kept, x[x < 30])
     np.testing.assert_array_equal(rest, x[x >= 30])
-
-
-@pytest.mark.parametrize("n", SIZES)
-def test_unique_is_that_of_numpy(device, n):
-    x = _floats(n)
-    wanted = np.unique(x, return_index=True, return_inverse=True, return_counts=True)
-    for items in (x, gw.asarray(x, device)):
-        found = gw.unique(items, True, True, True, device=device)
-        for got, want in zip(found, wanted, strict=True):
-            np.testing.assert_array_equal(_numpy(got), want)
-    np.testing.assert_array_equal(gw.unique(x, device=device), wanted[0])
-
-
-def test_unique_functions_of_the_standard(device):
-    x = _floats(300).reshape(3, 100)
-    values, indices, inverse, counts = gw.unique_all(x, device=device)
-    nans = int(np.isnan(x).sum())
-    finite = np.unique(x[~np.isnan(x)])
-    assert values.size == finite.size + nans, "each NaN is one of its own"
-    np.testing.assert_array_equal(values[: finite.size], finite)
-    assert np.isnan(values[finite.size :]).all()
-    np.testing.assert_array_equal(values[inverse], x)
-    np.testing.assert_array_equal(x.ravel()[indices], values)
-    np.testing.assert_array_equal(counts[: finite.size], [(x == value).sum() for value in finite])
-    assert (counts[finite.size :] == 1).all()
-    assert len(np.unique(inverse[np.isnan(x)])) == nans
-    np.testing.assert_array_equal(gw.unique_values(x, device=device), values)
-    np.testing.assert_array_equal(gw.unique_counts(x, device=device).counts, counts)
-    np.testing.assert_array_equal(gw.unique_inverse(gw.asarray(x, device)).inverse_indices.to_numpy(), inverse)
-
-
-def test_unique_items_of_8_bytes(device):
-    x = np.random.default_rng(1).integers(0, 20, 500).astype(np.float64) * 3e9
-    for got, want in zip(
-        gw.unique(x, return_counts=True, device=device), np.unique(x, return_counts=True), strict=True
-    ):
-        np.testing.assert_array_equal(got, want)
-
-
-def test_run_length_encode(device):
-    x = np.array([7, 7, 2, 2, 2, 7, 0], dtype=np.float32)
-    for items in (x, gw.asarray(x, device)):
-        values, starts, lengths = (_numpy(each) for each in gw.run_length_encode(items, device=device))
-        np.testing.assert_array_equal(values, [7, 2, 7, 0])
-        np.testing.assert_array_equal(starts, [0, 2, 5, 6])
-        np.testing.assert_array_equal(lengths, [2, 3, 1, 1])
-    array = gw.asarray(x, device)
-    runs = gw.run_length_encode(array == 7)
-    np.testing.assert_array_equal(runs.lengths.to_numpy(), [2, 3, 1, 1])
 
 
 def test_a_chain_of_counted_arrays(device):

@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from helpers.sorting import DATATYPES
-from helpers.strategies import quick_first
 
 FUNCTIONS = ("union1d", "intersect1d", "setdiff1d", "setxor1d")
 
@@ -22,17 +20,6 @@ def sets(datatype, n=300):
             items[-1] = -np.array(np.nan, dtype)
         found.append(items)
     return found
-
-
-@pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.parametrize("datatype", quick_first(["f32"], DATATYPES))
-def test_sets_equal_numpys(device, datatype, name):
-    ours, theirs = getattr(gw, name), getattr(np, name)
-    a, b = sets(datatype)
-    for x, y in ((a, b), (a[:0], b), (a, b[:0]), (a[:0], b[:0]), (a, a), (a[5:6], b)):
-        got, wanted = ours(x, y, device=device), theirs(x, y)
-        assert got.dtype == wanted.dtype
-        np.testing.assert_array_equal(got, wanted)
 
 
 def test_an_intersection_with_the_places_of_its_items(device):
@@ -96,39 +83,12 @@ def test_sets_of_which_the_caller_knows_that_nothing_is_twice(device, name):
     np.testing.assert_array_equal(got, getattr(np, name)(a, b))
 
 
-@pytest.mark.parametrize("datatype", quick_first(["f32"], DATATYPES))
-def test_isin(device, datatype):
-    a, b = sets(datatype)
-    for x, y in ((a, b), (a[:0], b), (a, b[:0]), (a[:1], a), (a.reshape(2, 3, 50), b.reshape(20, 15))):
-        for invert in (False, True):
-            got = gw.isin(x, y, False, invert, kind="sort", device=device)
-            assert got.dtype == np.bool_
-            np.testing.assert_array_equal(got, np.isin(x, y, invert=invert))
-
-
 def test_isin_among_many(device):
     """With samples of the keys, and on the GPU."""
     x, y = (np.random.default_rng(k).integers(0, 1 << 18, 40_000).astype(np.uint32) for k in (1, 2))
     got = gw.isin(gw.asarray(x, device), gw.asarray(y, device))
     assert isinstance(got, gw.Array)
     np.testing.assert_array_equal(got.to_numpy(), np.isin(x, y))
-
-
-@pytest.mark.parametrize("name", [*FUNCTIONS, "isin"])
-def test_datatypes_are_promoted_as_in_numpy(device, name):
-    ours, theirs = getattr(gw, name), getattr(np, name)
-    a, b = np.float32([3, 1, 2.5, 3]), np.float16([2, 3, -1, 2.5])
-    pairs = [(a, b), *([(np.uint8([3, 200]), np.int8([3, -56]))] if name in ("union1d", "isin") else [])]
-    if name == "union1d":
-        u = np.uint32([3, 1, 2**31, 3])
-        pairs += [(a, [3.0, 0.5]), (u, [2, 3, -1, 2**31])]
-    for x, y in pairs:
-        got, wanted = ours(x, y, device=device), theirs(x, y)
-        assert got.dtype == wanted.dtype
-        np.testing.assert_array_equal(got, wanted)
-    on_gpu = ours(gw.asarray(a, device), b)
-    assert isinstance(on_gpu, gw.Array)
-    np.testing.assert_array_equal(on_gpu.to_numpy(), theirs(a, b))
 
 
 def test_what_does_not_fit_is_refused(device):

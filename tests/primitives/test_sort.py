@@ -111,13 +111,6 @@ def test_small_keys_are_written_by_their_counts(device, datatype, descending):
     same_bits(output.to_numpy(), np.concatenate([part[order_of(part, descending)], every[n - 75 :]]))
 
 
-@pytest.mark.slow
-def test_the_largest_of_gridwises_own_cases(device):
-    """In the shape of the table."""
-    check(device, gw.Sort(device, descending=True), keys_of("u32", 3 << 20))
-    check(device, gw.SortPairs(device, "u32", "i32"), keys_of("u32", 2 << 20))
-
-
 def test_blocks_of_several_tiles_and_more_blocks_than_invocations(device):
     """A CPU adapter has at most 64 blocks, and a GPU 1,056, of which 256 invocations make offsets in several turns."""
     for adapter, tiles, blocks in (
@@ -211,15 +204,6 @@ def test_distributions(device, strategy):
 
 
 # ---- forward progress, epochs, repetition ----
-
-
-@pytest.mark.parametrize(
-    ("kind", "stall_every", "parts"), quick_first([("pairs of 8", 2, 2)], [("keys", 1, 1), ("argsort", 7, 2)])
-)
-def test_a_tile_that_never_posts_is_counted_again(device, kind, stall_every, parts):
-    primitive = make(device, kind, "f32", strategy="onesweep", stall_every=stall_every, spin_limit=3, parts=parts)
-    for seed in range(2):
-        check(device, primitive, keys_of("f32", 20 * TILE + 5, seed), trials=3)
 
 
 def test_a_histogram_that_waits_in_vain_counts_all(device, require):
@@ -429,26 +413,6 @@ def test_too_many_keys_for_the_state():
 
 
 # ---- one-shot functions, keys of two words ----
-
-
-@pytest.mark.parametrize("datatype", quick_first(["f32"], DATATYPES))
-def test_functions_take_numpy_and_arrays_and_give_the_same(device, datatype):
-    keys = keys_of(datatype, 700)
-    order = order_of(keys, descending=True)
-    for given in (keys, gw.asarray(keys, device)):
-        is_array = isinstance(given, gw.Array)
-        values = np.arange(700, dtype=np.int32)
-        found = gw.sort(given, descending=True, device=device)
-        places = gw.argsort(given, descending=True, device=device)
-        both = gw.sort_pairs(given, gw.asarray(values, device) if is_array else values, descending=True, device=device)
-        if is_array:
-            assert all(isinstance(each, gw.Array) for each in (found, places, *both))
-            found, places, *both = (each.to_numpy() for each in (found, places, *both))
-        same_bits(found, keys[order])
-        assert places.dtype == (np.uint32 if is_array else np.intp)
-        np.testing.assert_array_equal(places, order)
-        same_bits(both[0], keys[order])
-        np.testing.assert_array_equal(both[1], order)
 
 
 def test_a_struct_of_two_words_is_a_key(device):

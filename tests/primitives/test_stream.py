@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gridwise_py as gw
-from gridwise_py.runtime.context import context_of
+from helpers import inside
 from helpers.strategies import AFFINE
 from helpers.traces import load
 
@@ -250,4 +250,4 @@ def test_the_trace_shows_it(device, require, tmp_path):
     assert order[:7] == ["copy to staging", "submit", "copy to staging", "wait", "submit", "copy to staging", "wait"]
     (queue,) = (found for name, found in lanes.items() if name.startswith("GPU queue"))
     assert [e["name"] for e in queue].count("copy to GPU") == 4
-    assert context_of(device).observer is None
+    assert not inside.is_observed(device)

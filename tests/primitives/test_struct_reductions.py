@@ -7,15 +7,11 @@ import itertools
 import pickle
 from dataclasses import replace
 
-import hypothesis.extra.numpy as hypothesis_numpy
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import gridwise_py as gw
-from gridwise_py.runtime.compile_threads import compile_threads
-from gridwise_py.runtime.context import context_of
+from helpers import inside
 from helpers.strategies import quick_first
 
 SMALL = {"workgroup_size": 32, "vecs": 2}  # tiles of 256 items
@@ -335,52 +331,6 @@ def test_copies_of_operators_are_these():
 
 # ---- functions
 
-_FLOATS = hypothesis_numpy.from_dtype(np.dtype(np.float32), allow_subnormal=False)
-
-
-@pytest.mark.parametrize("dtype", quick_first([np.float32], [np.int16, np.bool_]))
-@given(data=st.data())
-@pytest.mark.gpu
-def test_functions_are_numpys(dtype, data):
-    elements = _FLOATS if dtype is np.float32 else None
-    items = data.draw(hypothesis_numpy.arrays(dtype, st.integers(1, 40), elements=elements))
-    for given_items in (items, gw.asarray(items)):
-        for ours, numpys in (
-            (gw.argmax, np.argmax), (gw.argmin, np.argmin), (gw.any, np.any), (gw.all, np.all),
-            (gw.count_nonzero, np.count_nonzero),
-        ):  # fmt: skip
-            assert _number(ours(given_items)) == numpys(items), ours
-        low, high = gw.minmax(given_items)
-        np.testing.assert_array_equal(_number(low), items.min())
-        np.testing.assert_array_equal(_number(high), items.max())
-        assert [_number(each) for each in gw.argminmax(given_items)[:2]] == [items.argmin(), items.argmax()]
-        places = np.flatnonzero(items)
-        assert _number(gw.find(given_items)) == (places[0] if places.size else items.size)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("dtype", ["float16", "int8", "uint32", "int64", "uint16", "bool", "uint64"])
-def test_moments_of_other_items(device, dtype):
-    items = np.random.default_rng(12).integers(0, 100, 777).astype(dtype)
-    exact = items.astype(np.float64)
-    for given_items in (items, gw.asarray(items, device)):
-        for found, wanted in (
-            (gw.mean(given_items), exact.mean()), (gw.var(given_items), exact.var()),
-            (gw.std(given_items, correction=1.5), np.sqrt(exact.var() * 777 / 775.5)),
-            (gw.std(given_items, ddof=1), exact.std(ddof=1)),
-        ):  # fmt: skip
-            np.testing.assert_allclose(_number(found), wanted, rtol=1e-3 if dtype == "float16" else 1e-5)
-            on_host = np.float16 if dtype == "float16" else np.float32
-            assert _number(found).dtype == (np.float32 if isinstance(found, gw.Array) else on_host)
-
-
-#: Ties, both ends of what the datatypes hold, and differences in the upper and in the lower word alone.
-_WIDE = {
-    "f8": [0.0, -0.0, 1.5, -1e300, 1e300, 1e300, 1.5 + 2**-50, -np.inf, 5e-324, -5e-324],
-    "i8": [0, -(2**63), 2**63 - 1, 2**63 - 1, -1, 2**32, 2**32 + 1, -(2**63)],
-    "u8": [3, 2**64 - 1, 2**64 - 1, 2**32, 2**32 - 1, 1, 1],
-}
-
 
 def _arg_min_max(x):
     return x.argmin(), x.argmax(), x.ravel()[x.argmin()], x.ravel()[x.argmax()]
@@ -406,38 +356,6 @@ def test_both_ends_with_their_indices_at_every_length(device, dtype):
             half = each[: n // 2 + 1]
             assert [_number(one) for one in counted[:2]] == [half.argmin(), half.argmax()]
     assert found[2].dtype == found[3].dtype
-
-
-@pytest.mark.parametrize("dtype", quick_first(["f8"], _WIDE))
-def test_items_of_8_bytes(device, dtype):
-    """They need no feature of the device; but a mean of float64 is added there."""
-    edges = np.array(_WIDE[dtype], dtype)
-    rng = np.random.default_rng(16)
-    lists = [edges, edges[::-1], edges[:1], np.zeros(5, dtype), rng.choice(edges, 1000)[1:].reshape(3, 333)]
-    lists += [np.array([1, np.nan, np.inf, -np.nan]), np.array([-0.0, 0.0])] if dtype == "f8" else []
-    for items in lists:
-        for given_items in (items, gw.asarray(items, device)):
-            for ours, numpys in (
-                (gw.argmax, np.argmax), (gw.any, np.any), (gw.minmax, lambda x: (x.min(), x.max())),
-                (gw.argminmax, _arg_min_max),
-                (gw.find, lambda x: np.append(np.flatnonzero(x), x.size)[0]),
-            ):  # fmt: skip
-                found = ours(given_items)
-                found = tuple(map(_number, found)) if isinstance(found, tuple) else _number(found)
-                np.testing.assert_array_equal(found, numpys(items), err_msg=f"{ours.__name__} of {items!r:.100}")
-    assert gw.minmax(edges).max.dtype == edges.dtype
-    for function in (gw.argmax, gw.argmin, gw.argminmax, gw.minmax):
-        with pytest.raises(gw.EmptyReductionError, match="0 items"):
-            function(edges[:0], device=device)
-
-
-def test_means_of_float64(device, require):
-    require("shader-f64", "shader-int64")
-    items = np.random.default_rng(17).normal(1e9, 1, (30, 40))
-    for axis in (None, 0, (0, 1)):
-        found = gw.mean(items, axis=axis, device=device)
-        assert found.dtype == np.float64
-        np.testing.assert_allclose(found, items.mean(axis), rtol=1e-13)
 
 
 def test_results_of_an_array_stay_on_the_gpu(device, monkeypatch):
@@ -549,45 +467,6 @@ def test_axes(device, on_gpu):
         np.testing.assert_allclose(found, numpys(items, keepdims=True), rtol=1e-6)
 
 
-#: Rows, columns, both of many and of few items, and axes between others.
-_SHAPES = (((7, 33), 1), ((7, 33), -2), ((3, 50, 4), 1), ((3, 2, 9000), 2), ((9000, 1), 0), ((2000, 5), 0), ((1, 5), 0))
-
-
-@pytest.mark.parametrize(
-    ("on_gpu", "dtype"),
-    quick_first([(True, "f4")], itertools.product([False, True], ["f4", "f8", "i4", "u1", "?", "f2", "i8", "u8"])),
-)
-def test_places_and_spreads_along_an_axis(device, on_gpu, dtype):
-    """Ties take the first place of their row; the shapes and datatypes are numpy's."""
-    for number, (shape, axis) in enumerate(_SHAPES):
-        items = np.random.default_rng(number).integers(0, 20, shape).astype(dtype)
-        if dtype in ("f4", "f8") and items.shape[axis] > 2:
-            items[items == 0] = -0.0
-            along = np.moveaxis(items, axis, 0)
-            along[1].flat[0], along[2].flat[-1] = np.nan, -np.inf
-        given_items, keepdims = gw.asarray(items, device) if on_gpu else items, number % 2 == 0
-        found = gw.argmin(given_items, axis=axis, keepdims=keepdims, device=device)
-        assert found.dtype == (np.uint32 if on_gpu else np.intp)
-        np.testing.assert_array_equal(_number(found), np.argmin(items, axis=axis, keepdims=keepdims))
-        if dtype == "f8":
-            continue
-        items = np.nan_to_num(items, nan=1, neginf=2) if dtype[0] == "f" else items
-        given_items = gw.asarray(items, device) if on_gpu else items
-        found = gw.std(given_items, axis=axis, keepdims=keepdims, correction=0.5, device=device)
-        assert found.dtype == (np.float16 if dtype == "f2" and not on_gpu else np.float32)
-        wanted = np.std(items.astype(np.float64), axis=axis, keepdims=keepdims, ddof=0.5)
-        np.testing.assert_allclose(_number(found), wanted, rtol=2e-3 if found.dtype == np.float16 else 1e-5, atol=1e-7)
-
-
-def test_spreads_along_several_axes_and_in_a_fixed_order(device):
-    items = np.random.default_rng(3).random((3, 50, 4), dtype=np.float32) + 100
-    for axis in ((0, 1), (1, 2), (0, 2), (0, 1, 2)):
-        found = gw.var(items, axis=axis, device=device)
-        np.testing.assert_allclose(found, items.astype(np.float64).var(axis), rtol=1e-4)
-    found = gw.var(gw.asarray(items, device), axis=1, deterministic=True).to_numpy()
-    np.testing.assert_allclose(found, items.astype(np.float64).var(1), rtol=1e-4)
-
-
 def test_an_axis_of_no_items(device):
     nothing = np.zeros((3, 0, 4), np.float32)
     with pytest.raises(gw.EmptyReductionError, match="argmax over 0 items"):
@@ -603,12 +482,10 @@ def test_an_axis_of_no_items(device):
 
 def test_an_axis_needs_no_new_kernel_for_another_shape(device):
     """What follows the reduction takes the sizes as parameters."""
-    cache = context_of(device).executor.pipelines
     gw.argmax(gw.zeros((64, 300), "i32", device), axis=1)
-    compile_threads().finish()
-    compiled = cache.compiled
+    compiled = inside.compiled(device)
     gw.argmax(gw.zeros((60, 310), "i32", device), axis=1)
-    assert cache.compiled == compiled
+    assert inside.compiled(device) == compiled
 
 
 def test_what_is_refused(device):
@@ -632,9 +509,3 @@ def test_what_is_refused(device):
         gw.std(gw.zeros((2, 3, 4), "f32", device), axis=(0, 2))
     with pytest.raises(gw.ArgumentError, match="no Arrays"):
         gw.any(gw.f32("x") > 0)
-
-
-def test_lists(device):
-    assert gw.argmax([1.5, 2.5, 2.5], device=device) == 1
-    assert gw.any([[0.0, 0], [0, 1]], device=device)
-    assert isinstance(gw.argmax([3.0, 1], device=device), np.intp)

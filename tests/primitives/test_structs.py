@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
-from functools import lru_cache
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import gridwise_py as gw
 from helpers.strategies import make_primitive, quick_first
@@ -150,164 +146,7 @@ def _form(name, require):
     return FORMS[name]
 
 
-# ---- lengths, forms of the state, subgroups
-
-
-@pytest.mark.parametrize(
-    ("words", "name", "kind"),
-    quick_first(
-        [(3, "lookback-u32x2", "exclusive")],
-        itertools.product(CASES, FORMS, ("inclusive", "exclusive")),
-    ),
-)  # fmt: skip
-def test_every_length_keeps_the_order(device, require, words, name, kind):
-    struct, op, _, identity = CASES[words]
-    form = _form(name, require)
-    scan = _scan(device, struct, op, kind, **form)
-    reduce = _reduce(device, struct, op, **({"state": form["state"]} if "state" in form else {}))
-    for n in SIZES:
-        items = _items(words, n)
-        _assert_same(_numpy(scan, items, device, trials=2), _prefixes(words, items, kind))
-        _assert_same(_numpy(reduce, items, device, trials=2), _prefixes(words, items)[-1:])
-    nothing = np.empty(0, struct.dtype)
-    assert _numpy(scan, nothing, device).dtype == struct.dtype
-    assert _numpy(reduce, nothing, device).tolist() == [identity]
-
-
-@pytest.mark.parametrize(
-    ("words", "name", "subgroups"),
-    quick_first(
-        [(2, "lookback-u32x2", "native")], itertools.product(CASES, FORMS, ("native", "emulated-4", "emulated-32"))
-    ),
-)  # fmt: skip
-def test_every_form_of_subgroups(device, require, words, name, subgroups):
-    if subgroups == "native":
-        require("subgroup")
-    struct, op, *_ = CASES[words]
-    form = _form(name, require)
-    n = 9 * TILE + 5
-    items = _items(words, n)
-    options = {"workgroup_size": 64, "vecs": 1, "subgroups": subgroups}
-    _assert_same(_numpy(_scan(device, struct, op, **form, **options), items, device), _prefixes(words, items))
-    _assert_same(_numpy(_reduce(device, struct, op, **options), items, device), _prefixes(words, items)[-1:])
-
-
-@pytest.mark.parametrize("words", quick_first([], CASES))
-def test_many_items_in_the_default_shapes(device, words):
-    struct, op, *_ = CASES[words]
-    items = _items(words, 100_003)
-    want = _prefixes(words, items)
-    x = gw.asarray(items, device)
-    for strategy in ("lookback", "reduce_then_scan"):
-        _assert_same(gw.Scan(device, struct, op, strategy=strategy).execute(input=x).output.to_numpy(), want)
-    _assert_same(gw.Reduce(device, struct, op).execute(input=x).output.to_numpy(), want[-1:])
-
-
-@pytest.mark.parametrize(
-    ("words", "state", "fault"),
-    quick_first(
-        [(3, "u32x2", "stall_every")], itertools.product(CASES, ("u64", "u32x2"), ("stall_every", "epoch_bits"))
-    ),
-)
-def test_tiles_that_stall_and_epochs_that_wrap(device, require, words, state, fault):
-    if state == "u64":
-        require("shader-int64", "shader-int64-atomic-all-ops")
-    struct, op, *_ = CASES[words]
-    faults = {fault: {"stall_every": 3, "epoch_bits": 1}[fault]}
-    items = _items(words, 20 * TILE + 3)
-    want = _prefixes(words, items)
-    scan = _scan(device, struct, op, strategy="lookback", state=state, **faults)
-    reduce = _reduce(device, struct, op, state=state, **faults)
-    for _ in range(3):
-        _assert_same(_numpy(scan, items, device), want)
-        _assert_same(_numpy(reduce, items, device), want[-1:])
-
-
 # ---- places
-
-
-@pytest.mark.parametrize("words", quick_first([3], CASES))
-def test_views_begin_anywhere_and_leave_their_neighbours(device, words):
-    struct, op, *_ = CASES[words]
-    scan = _scan(device, struct, op, "exclusive", **FORMS["lookback-u32x2"])
-    for n, first, out_first in ((1, 1, 2), (6, 3, 0), (TILE + 5, 0, 1), (TILE + 5, 5, 4), (3 * TILE, 64, 65)):
-        room, around = _items(words, n + first + 30, 1), _items(words, n + out_first + 30, 2)
-        x, out = gw.asarray(room, device), gw.asarray(around, device)
-        scan.execute(input=x[first : first + n], output=out[out_first : out_first + n])
-        around[out_first : out_first + n] = _prefixes(words, room[first : first + n], "exclusive")
-        _assert_same(out.to_numpy(), around)
-
-
-@pytest.mark.parametrize("words", quick_first([], CASES))
-def test_in_place_and_in_one_buffer(device, words):
-    struct, op, *_ = CASES[words]
-    n, first = 2 * TILE + 9, 5
-    items = _items(words, 3 * n)
-    buffer = gw.asarray(items, device)
-    here, there = buffer[first : first + n], buffer[first + n : first + 2 * n]
-    scan = _scan(device, struct, op)
-    scan.execute(input=here, output=here)
-    items[first : first + n] = _prefixes(words, items[first : first + n])
-    _assert_same(buffer.to_numpy(), items)
-    scan.execute(input=here, output=there)
-    items[first + n : first + 2 * n] = _prefixes(words, items[first : first + n])
-    _assert_same(buffer.to_numpy(), items)
-
-
-@pytest.mark.parametrize(
-    ("words", "strategy"),
-    quick_first([(3, "lookback")], itertools.product(CASES, ("lookback", "reduce_then_scan"))),
-)
-def test_in_windows(device, words, strategy):
-    """A binding holds four tiles."""
-    struct, op, *_ = CASES[words]
-    capabilities = gw.capabilities(device)
-    limits = {
-        "max-storage-buffer-binding-size": 4 * TILE * 4 * words + 256 + 16,
-        "min-storage-buffer-offset-alignment": 256,
-    }
-    limited = replace(capabilities, limits={**capabilities.limits, **limits})
-    scan = _scan(device, struct, op, strategy=strategy, capabilities=limited)
-    reduce = _reduce(device, struct, op, capabilities=limited)
-    for first in (0, 3):
-        items = _items(words, 9 * TILE + 5 + first)
-        want = _prefixes(words, items[first:])
-        x = gw.asarray(items, device)[first:]
-        run = scan.execute(input=x)
-        assert run.plan.parameters["windows"] == 3
-        _assert_same(run.output.to_numpy(), want)
-        _assert_same(reduce.execute(input=x).output.to_numpy(), want[-1:])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("words", [2, 3])
-def test_in_chunks(device, words):
-    struct, op, *_ = CASES[words]
-    items = _items(words, 5 * TILE + 21)
-    x = gw.ChunkedArray([gw.asarray(part, device) for part in np.split(items, [TILE, TILE + 3])])
-    want = _prefixes(words, items)
-    for strategy in ("lookback", "reduce_then_scan"):
-        _assert_same(_scan(device, struct, op, strategy=strategy).execute(input=x).output.to_numpy(), want)
-    _assert_same(_reduce(device, struct, op).execute(input=x).output.to_numpy(), want[-1:])
-
-
-@lru_cache
-def _kept(device, words, kind, strategy):
-    struct, op, *_ = CASES[words]
-    return _scan(device, struct, op, kind, strategy=strategy), _reduce(device, struct, op)
-
-
-@pytest.mark.slow
-@given(data=st.data())
-def test_any_number_of_words_length_and_place(device, data):
-    words = data.draw(st.sampled_from(tuple(CASES)))
-    n, first = data.draw(st.integers(1, 900)), data.draw(st.integers(0, 20))
-    kind = data.draw(st.sampled_from(("inclusive", "exclusive")))
-    items = _items(words, n + first, data.draw(st.integers(0, 5)))
-    x = gw.asarray(items, device)[first:]
-    scan, reduce = _kept(device, words, kind, data.draw(st.sampled_from(("lookback", "reduce_then_scan"))))
-    _assert_same(scan.execute(input=x).output.to_numpy(), _prefixes(words, items[first:], kind))
-    _assert_same(reduce.execute(input=x).output.to_numpy(), _prefixes(words, items[first:])[-1:])
 
 
 # ---- the structs of everyday

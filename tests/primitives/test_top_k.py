@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.primitives import top_k as top_k_module
 from helpers.cases import FULL
 from helpers.sorting import keys_of, order_of
 from helpers.strategies import make_primitive, quick_first
@@ -208,7 +207,7 @@ def test_an_expression_is_not_stored(device):
 def test_only_the_gpu_knows_how_many_items_count(device, monkeypatch, strategy):
     n, k = 6000, 13
     if strategy == "sorted delegates":  # which is for a k that is larger than this
-        monkeypatch.setattr(top_k_module, "_SELECT_ROOM", k - 1)
+        monkeypatch.setattr(gw.primitives.top_k, "_SELECT_ROOM", k - 1)
     x = keys_of("u32", n) % 50
     x[0] = 49  # the first groups have smaller ones that do not count
     primitive, items = FewCodes(device, "u32", k, mode="smallest"), gw.asarray(x, device)
@@ -303,42 +302,6 @@ def test_large_k(device, datatype, n, k, strategy, sorted):
 
 
 # ---- one-shot functions
-
-
-def test_top_k_of_arrays_of_numpy_and_of_the_gpu(device):
-    x = floats(600)
-    order = expected(x, 5)
-    found = gw.top_k(x, 5, device=device)
-    np.testing.assert_array_equal(found.indices, order)
-    np.testing.assert_array_equal(found.values, x[order])
-    assert found.indices.dtype == np.intp
-    on_gpu = gw.top_k(gw.asarray(x, device), 5)
-    np.testing.assert_array_equal(on_gpu.indices.to_numpy(), order)
-    assert on_gpu.indices.datatype.name == "u32"
-    assert gw.top_k([3, 9, 2], 2, mode="smallest", device=device).values.tolist() == [2, 3]
-    values, indices = gw.top_k(np.array([5, 1, 7], dtype=np.int16), 2, sorted=False, device=device)
-    assert (values.tolist(), indices.tolist()) == ([5, 7], [0, 2])
-
-
-def test_top_k_along_the_last_axis(device):
-    x = keys_of("i32", 4 * 5 * 60).reshape(4, 5, 60)
-    order = np.argsort(~x, axis=-1, kind="stable")[..., :7]
-    on_gpu = gw.top_k(gw.asarray(x, device), 7, axis=2)
-    for values, indices in (gw.top_k(x, 7, device=device), (each.to_numpy() for each in on_gpu)):
-        np.testing.assert_array_equal(indices, order)
-        np.testing.assert_array_equal(values, np.take_along_axis(x, order, axis=-1))
-    for shape, k in (((3, 0), 0), ((0, 3), 2), ((0,), 0)):
-        assert gw.top_k(np.zeros(shape, np.float32), k, device=device).values.shape == (*shape[:-1], k)
-
-
-def test_partitions(device):
-    x = floats(500)
-    for kth in (0, 250, -1, [3, 499]):
-        found, indices = gw.partition(x, kth, device=device), gw.argpartition(x, kth, device=device)
-        np.testing.assert_array_equal(np.partition(x, kth)[kth], found[kth])
-        np.testing.assert_array_equal(x[indices], found)
-        assert np.array_equal(np.sort(indices), np.arange(500))
-    assert gw.argpartition(gw.asarray(x, device), 3).datatype.name == "u32"
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.runtime.context import context_of
+from helpers import inside
 
 HIGHEST = 7
 
@@ -96,8 +96,7 @@ def test_a_primitive_keeps_the_operator_that_it_was_made_with(items):
 
 
 def test_functions_that_do_the_same_share_a_kernel(items):
-    context = context_of(items.device)
-    known = [context.cached(("one-shot functions", kind), dict) for kind in (gw.MergeSort, gw.Reduce)]
+    known = [inside.kept(items.device, kind) for kind in (gw.MergeSort, gw.Reduce)]
     for kept in known:
         kept.clear()
     for _ in range(3):

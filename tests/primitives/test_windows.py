@@ -22,7 +22,6 @@ from helpers.strategies import (
     assert_same,
     exact_items,
     make_primitive,
-    operator,
     quick_first,
     reduce_reference,
     scan_reference,
@@ -160,25 +159,6 @@ def test_2_to_the_30_items_are_planned_as_on_a_gpu_with_bindings_of_2_gib():
     assert gw.Plan.from_json(plan.to_json()) == plan.with_checks("all")
 
 
-# ---- elementwise ----
-
-
-def test_vector_add_in_windows(device):
-    primitive = make_primitive(gw.VectorAdd, device, "f32", capabilities=_limited(device), workgroup_size=64, vecs=1)
-    for n in EDGES:
-        a, b = (np.random.default_rng(n + k).integers(0, 1000, n).astype(np.float32) for k in range(2))
-        for offsets in ((0, 0, 0), (1, 2, 3), (64, 5, 4)):
-            views = [_view(device, x, offset) for x, offset in zip((a, b, np.zeros_like(a)), offsets, strict=True)]
-            run = primitive.execute(a=views[0], b=views[1], output=views[2], trials=2)
-            assert run.plan.parameters["windows"] == -(-n // WINDOW)
-            assert_same(views[2].to_numpy(), a + b)
-            _assert_guards(views[2])
-        x = _view(device, a, 3)
-        primitive.execute(a=x, b=x, output=x)
-        assert_same(x.to_numpy(), a + a)
-        _assert_guards(x)
-
-
 # ---- reduce ----
 
 
@@ -205,24 +185,6 @@ def test_the_result_of_a_reduction_may_lie_in_its_input(device):
 
 
 # ---- scan ----
-
-
-@pytest.mark.parametrize(
-    ("how", "op", "datatype", "kind"),
-    quick_first(
-        [("reduce_then_scan", "affine", "u32", "inclusive"), ("lookback-u32x2", "affine", "u32", "inclusive")],
-        [("lookback-u32x2", "min", "f32", "exclusive")],
-    ),
-)
-def test_scan_in_windows(device, how, op, datatype, kind):
-    scan = _scan(device, datatype, operator(op, datatype), kind, how, capabilities=_limited(device))
-    for n, offset in zip(EDGES, OFFSETS, strict=True):
-        x = exact_items(op, datatype, n, seed=1)
-        output = _view(device, np.zeros_like(x), 2 * offset)
-        run = scan.execute(input=_view(device, x, offset), output=output, trials=3)
-        assert run.plan.parameters["windows"] == -(-n // WINDOW)
-        assert_same(output.to_numpy(), scan_reference(op, x, kind))
-        _assert_guards(output)
 
 
 @pytest.mark.parametrize(("stall_every", "kind"), quick_first([(1, "inclusive"), (2, "exclusive")], [(3, "exclusive")]))
@@ -331,22 +293,6 @@ def _segments(plan, buffer="input"):
     return max(sum(b.buffer == buffer for b in kernel.bindings) for kernel in plan.kernels)
 
 
-@pytest.mark.parametrize(
-    ("datatype", "strategy"),
-    [("f32", "onesweep"), *(pytest.param(*case, marks=pytest.mark.slow) for case in (("f16", "reduce_then_scan"),
-                                                                                     ("u64", "onesweep")))],
-)  # fmt: skip
-def test_sort_in_segments(device, datatype, strategy):
-    """Of keys that neither begin nor end at a whole vec4; segments of a size that no tile divides."""
-    keys = _keys(datatype, 9001)
-    limit = keys.nbytes // 2 + 1040
-    sort = make_primitive(gw.Sort, device, datatype, strategy=strategy, capabilities=_limited(device, limit), **FEW)
-    for offset in (0, 3):
-        run = sort.execute(input=_view(device, keys, offset))
-        assert _segments(run.plan) == 2
-        assert_same(run.output.to_numpy(), np.sort(keys, kind="stable"))
-
-
 @pytest.mark.slow
 def test_sort_in_place_pairs_and_positions_in_segments(device):
     keys, values = _keys("i32", 9001), np.arange(9001, dtype=np.uint64)
@@ -368,18 +314,6 @@ def test_sort_in_place_pairs_and_positions_in_segments(device):
     run = pairs.execute(keys=_view(device, keys, 0), values=_view(device, values, 0))
     assert_same(run.outputs["output_keys"].to_numpy(), keys[order])
     assert_same(run.outputs["output_values"].to_numpy(), values[order])
-
-
-@pytest.mark.parametrize(("datatype", "m", "n", "k"), [("f32", 65, 50, 33)])
-def test_matmul_in_segments(device, datatype, m, n, k):
-    rng = np.random.default_rng(5)
-    a, b = (rng.integers(-3, 4, size).astype(gw.STORAGE_DATATYPES[datatype].dtype) for size in (m * k, k * n))
-    product = gw.MatMul(device, datatype, m=m, n=n, k=k, capabilities=_limited(device, a.nbytes // 2 + 512))
-    output = _view(device, np.zeros(m * n, a.dtype), 3)
-    run = product.execute(a=_view(device, a, 0), b=_view(device, b, 1), output=output)
-    assert max(len(kernel.bindings) for kernel in run.plan.kernels) >= 6
-    assert_same(output.to_numpy(), product.reference(a, b))
-    _assert_guards(output)
 
 
 def test_what_is_not_segmented_has_the_text_that_it_had(device):

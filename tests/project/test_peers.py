@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.runtime import bound_call
-from gridwise_py.runtime.context import context_of
+from helpers import inside
 from helpers.paths import ROOT
 from helpers.peers import known
 from helpers.peers.calls import Call, Given, parsed, text
@@ -102,6 +101,7 @@ def _as_here(function):
 @pytest.mark.slow
 def test_without_kernels_nothing_is_compiled_and_what_does_not_depend_on_items_is_found(device, monkeypatch):
     monkeypatch.setattr(gw.runtime.device, "_default", [device])
+    bound_call = gw.runtime.bound_call
     monkeypatch.setattr(bound_call, "launch_untimed", bound_call.launch_untimed)
     without_kernels = DryRuns()
 
@@ -109,7 +109,7 @@ def test_without_kernels_nothing_is_compiled_and_what_does_not_depend_on_items_i
         with without_kernels():
             assert gw.default_device() is not device
             finding = judged(call, items=False).finding
-            assert context_of(gw.default_device()).executor.pipelines.compiled == 0
+            assert inside.compiled(gw.default_device()) == 0
         return finding and finding.kind
 
     calls = (

@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 import gridwise_py as gw
-from gridwise_py.primitives import REGISTRY
 from helpers import random_plans
+from helpers.every_primitive import Call, covering
 from helpers.paths import ROOT
 from helpers.strategies import quick_first
 
@@ -36,7 +36,7 @@ def test_random_plans_equal_numpy(device, first):
     for number in range(first, first + 10):
         call = random_plans.draw(device, 1, number)
         try:
-            random_plans.run(device, call)
+            random_plans.run(call, number)
         except AssertionError as error:
             raise AssertionError(f"plan {number} of seed 1: {random_plans.describe(call)}: {error}") from error
 
@@ -47,37 +47,34 @@ def test_a_plan_follows_from_its_number(device):
         assert random_plans.describe(one) == random_plans.describe(other)
         assert all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in zip(
             one.inputs.values(), other.inputs.values(), strict=True))  # fmt: skip
-    assert {type(random_plans.draw(device, 0, n).primitive).__name__ for n in range(0, 2000, 5)} == {
-        cls.__name__ for name, cls in REGISTRY.items() if name not in random_plans.COUNTED
-    }  # fmt: skip
+    assert {random_plans.draw(device, 0, n).row["name"] for n in range(0, 2000, 5)} == gw.primitives.REGISTRY.keys()
 
 
 def test_a_wrong_item_and_one_written_beside_are_found(device):
-    for number in range(100):
-        call = random_plans.draw(device, 0, number)
-        (name, want), *_ = call.wanted.items()
-        if call.bounded is None and want.size > 5 and call.offsets[name]:
-            break
-    random_plans.run(device, call)
-    wrong = {**call.wanted, name: np.roll(want, 1) + want.dtype.type(1)}
-    with pytest.raises(AssertionError, match="items are wrong"):
-        random_plans.run(device, call._replace(wanted=wrong))
-    lengthened = call._replace(primitive=_Overwriting(call.primitive, device, name))
-    with pytest.raises(AssertionError, match="beside"):
-        random_plans.run(device, lengthened)
+    row = next(row for row in covering() if row["name"] == "copy" and row["form"] == "whole")
+    call = Call(device, row | {"place": "unaligned"}, 100)
+    call.run(1)
+    output = call.primitive.execute(**call.place()).output.to_numpy()
+    with pytest.raises(AssertionError, match="wrong items"):
+        call.check({"output": np.roll(output, 1)})
+    call.primitive = _Overwriting(call.primitive, device)
+    with pytest.raises(AssertionError, match="byte"):
+        call.run(1)
 
 
 class _Overwriting:
     """A primitive that also writes the item before its output."""
 
-    def __init__(self, primitive, device, name):
-        self.primitive, self.device, self.name = primitive, device, name
+    def __init__(self, primitive, device):
+        self.primitive, self.device = primitive, device
 
-    def execute(self, **arguments):
-        self.primitive.execute(**arguments)
-        view = arguments[self.name]
-        before = gw.Array(view.buffer, view.datatype, 1, view.offset - 1, device=self.device)
-        before.copy_from(np.array([99], view.dtype))
+    def __getattr__(self, name):
+        return getattr(self.primitive, name)
+
+    def execute(self, output, **arguments):
+        before = gw.Array(output.buffer, output.datatype, 1, output.offset - 1, device=self.device)
+        before.copy_from(np.array([99], output.dtype))
+        return self.primitive.execute(output=output, **arguments)
 
 
 @pytest.mark.gpu

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from gridwise_py.primitives import REGISTRY
+import gridwise_py as gw
 from helpers.paths import ROOT
 
 BEGIN = """
@@ -188,7 +188,7 @@ def test_slips_are_found_each_in_its_line_and_nothing_else(report):
 
 
 def test_methods_and_constructors_name_their_arguments():
-    for name, cls in REGISTRY.items():
+    for name, cls in gw.primitives.REGISTRY.items():
         arguments = [argument.name for argument in cls.arguments]
         for method in ("bind", "record", "execute", "execute_async"):
             parameters = inspect.signature(getattr(cls, method)).parameters
@@ -199,7 +199,7 @@ def test_methods_and_constructors_name_their_arguments():
 
 
 def test_a_class_has_a_docstring_that_editors_can_read_and_that_names_all_parameters():
-    for name, cls in REGISTRY.items():
+    for name, cls in gw.primitives.REGISTRY.items():
         (node,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
         text = ast.get_docstring(node)
         assert text == inspect.getdoc(cls), f"{name}: a literal, not made when it is imported"
