@@ -8,7 +8,6 @@ import io
 import itertools
 import re
 import threading
-from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -24,7 +23,6 @@ from gridwise_py.bench.sweep.suite import (
     DEFAULT_AXES,
     DEFAULT_PRIMITIVES,
     Sweep,
-    in_processes,
     in_rounds,
     need_datatypes,
     plan_jobs,
@@ -114,13 +112,6 @@ def test_compiling_that_takes_longer_than_thought_leaves_cases_out_and_ends_in_t
     assert {job.case.primitive for job, _ in ran} == {"copy", *DEFAULT_PRIMITIVES}
 
 
-def test_trials_that_take_longer_than_thought_leave_later_cases_out():
-    n, ran, left_out, end_s = _run(6.0, compile_scale=0.1, sort_scale=6.0)
-    assert end_s < 60
-    assert [job.case.primitive for job in left_out] == ["sort"]
-    assert {job.case.n for job, _ in ran} == {n}
-
-
 def test_the_first_figure_comes_soon_and_cheap_cases_before_dear_ones():
     _, ran, _, _ = _run(SLOW_NS)
     names = [(job.case.primitive, job.case.datatype) for job, _ in ran]
@@ -128,39 +119,6 @@ def test_the_first_figure_comes_soon_and_cheap_cases_before_dear_ones():
     assert ran[0][1] < 10
     assert names[1:5] == [(name, "u32") for name in DEFAULT_PRIMITIVES]
     assert names[5:] == [(name, "f32") for name in DEFAULT_PRIMITIVES]
-
-
-def test_a_round_is_done_before_the_next():
-    _, ran, _, _ = _run(FAST_NS, 200.0, rounds=2)
-    rounds = [job.round for job, _ in ran]
-    assert rounds == sorted(rounds)
-    assert set(rounds) == {0, 1}
-
-
-def test_without_a_budget_jobs_keep_their_order():
-    jobs = _jobs_at(1 << 24)
-    schedule = Schedule(jobs, CostModel(BENCH_PROTOCOL, 6.0), Clock(), 0.0)
-    assert schedule.jobs == jobs
-    assert all(map(schedule.admits, jobs))
-
-
-def test_a_matrix_product_gets_a_size_of_its_kind():
-    n, _, left_out, end_s = _run(6.0, primitives=("matmul",))
-    assert n <= 1 << 12
-    assert end_s < 60
-    assert not left_out
-
-
-def test_what_is_left_is_learnt_from_what_was_done():
-    clock, jobs = Clock(), _jobs_at(1 << 12)
-    schedule = Schedule(jobs, CostModel(BENCH_PROTOCOL, 6.0), clock, clock.now)
-    before_s = schedule.left_s(jobs)
-    for job in jobs:
-        schedule.began()
-        clock.now += 30.0
-        schedule.finished(job, None)
-    assert schedule.left_s(jobs) == pytest.approx(30 * len(jobs), rel=0.05)
-    assert before_s < 60
 
 
 def test_what_compiling_takes_is_learnt_from_other_primitives():
@@ -217,20 +175,6 @@ def test_an_n_that_is_asked_for_stays(invented, tmp_path):
         assert words[1] == "--suite" or {entry.n for entry in read_results(path).results} == {1 << 24}
 
 
-def test_a_gpu_keeps_its_usual_n(invented, monkeypatch, tmp_path):
-    class Context:
-        class capabilities:
-            is_cpu = False
-
-    monkeypatch.setattr(runner, "context_of", lambda device: Context)
-    path = tmp_path / "a.json"
-    shown = _bench("scan", "--json", path, "--budget", 1)
-    assert shown.exit_code == 0, shown.output
-    assert "not measured" not in shown.output
-    assert "n = 2^" not in shown.stderr, "nothing was chosen"
-    assert {entry.n for entry in read_results(path).results} == {1 << 24}
-
-
 @pytest.mark.needs("a CPU adapter")
 def test_what_does_not_fit_is_said_with_the_command_that_measures_it(invented, tmp_path):
     path = tmp_path / "a.json"
@@ -267,25 +211,6 @@ def test_what_the_options_ask_for(monkeypatch):
     ):
         CliRunner().invoke(main, ["bench", *map(str, words)])
         assert asked.pop() == tuple(wanted), words
-
-
-def test_the_processes_of_a_run_share_its_time():
-    """A CPU adapter still chooses an n that ends in time, and leaves a last process out rather than half of it."""
-    jobs = _jobs_at(1 << 16)
-    model = CostModel(replace(BENCH_PROTOCOL, timeout_s=1 / 3, warmup_s=0.1), 6.0)
-    n = choose_n(lambda n: in_processes(_jobs_at(n), 3, 0), model, 60.0)
-    assert 1 << 12 <= n <= choose_n(_jobs_at, model, 60.0)
-    clock = Clock()
-    schedule = Schedule(in_processes(jobs, 3, 0), model, clock, clock.now, 60.0)
-    ran = {0: 0, 1: 0, 2: 0}
-    for job in schedule.jobs:
-        if schedule.admits(job):
-            schedule.began()
-            clock.now += 2.5
-            schedule.finished(job, None)
-            ran[job.process] += 1
-    assert ran == {0: len(jobs), 1: len(jobs), 2: 0}
-    assert schedule.elapsed_s < 60
 
 
 def test_quiet_says_nothing_on_stderr(invented):
@@ -328,27 +253,6 @@ def test_a_status_has_the_case_its_time_and_what_is_left():
     assert progress.status().endswith("longer than expected")
 
 
-def test_a_status_past_the_budget_promises_no_end():
-    progress, clock, _ = _progress()
-    jobs = [job for job in _jobs_at(1 << 18) if job.case.primitive == "sort"]
-    schedule = _begun(progress, clock, jobs)
-    schedule.budget_s = 20.0
-    clock.now += 25.0
-    assert progress.status().endswith("25 s in all, longer than expected")
-
-
-def test_no_more_is_left_than_the_budget_allows():
-    progress, clock, _ = _progress()
-    jobs = _jobs_at(1 << 24)
-    schedule = Schedule(jobs, CostModel(BENCH_PROTOCOL, 6.0), clock, clock.now, budget_s=60.0)
-    progress.planned(schedule, "invented", 1 << 24)
-    progress.began(jobs[0], jobs[1:])
-    schedule.began()
-    assert schedule.left_s(jobs) > 60
-    clock.now += 20.0
-    assert progress.status().endswith("20 s in all, about 40 s left")
-
-
 def test_without_a_terminal_a_case_is_a_line_and_a_long_one_says_that_it_lives():
     progress, clock, out = _progress()
     jobs = _jobs_at(1 << 18)
@@ -380,11 +284,6 @@ def test_a_terminal_gets_a_display_that_is_gone_at_the_end():
         progress._live.refresh()
     assert "1 of 9: copy u32 hot n=2^18" in out.getvalue()
     assert out.getvalue().endswith("\x1b[1A\x1b[2K"), "the last thing is that it is erased"
-
-
-def test_durations():
-    for seconds, text in ((0.2, "1 s"), (35.4, "35 s"), (100, "1 min 40 s"), (60, "60 s"), (7500, "2 h 5 min")):
-        assert format_duration(seconds) == text
 
 
 # ---- what is said before anything is measured

@@ -235,20 +235,6 @@ def test_a_stored_calibration_from_before_there_were_peaks_is_completed(timed, f
     assert json.loads(path.read_text())["peaks_gops"] == dict.fromkeys(probes.peaks_of(timed), 30e3)
 
 
-def test_peaks_that_only_some_devices_of_an_adapter_have_are_measured_there(timed, fast, folder, monkeypatch):
-    monkeypatch.setattr(probes, "peaks_of", lambda device: ["i32"])
-    few = calibrate(timed)
-    assert set(few.peaks_gops) == {"i32"}
-    fast.clear()
-    assert calibrate(timed) is few
-    assert fast == []
-    monkeypatch.setattr(probes, "peaks_of", lambda device: ["i32", "f16"])
-    assert calibrate(timed).peaks_gops == {"i32": 30e3, "f16": 30e3}
-    assert fast == ["keep_busy", "peaks_gops"]
-    monkeypatch.setattr(probes, "peaks_of", lambda device: ["i32"])
-    assert "f16" in calibrate(timed, refresh=True).peaks_gops, "as good as ever"
-
-
 # ---- what is made of them
 
 
@@ -409,10 +395,6 @@ def test_only_what_does_not_change_is_looked_up(timed, fast, folder):
     kept = calibration._known(timed)
     kept["calibration"] = dataclasses.replace(kept["calibration"], cache_bytes=1 << 20)
     assert calibrate_run(timed, [4000]).cache_bytes == 1 << 20
-
-
-def test_a_run_without_timestamps_has_none(device, folder):
-    assert calibrate_run(device_with(device), [4000]) is None
 
 
 def test_the_fastest_canary_is_kept(timed, folder, monkeypatch):

@@ -26,16 +26,6 @@ def test_a_time_is_the_median_of_its_runs_with_its_standard_error():
     assert found.error_ns == pytest.approx(math.sqrt(math.pi / 2) * 1.4826 * 20 / 3)
 
 
-def test_the_error_is_that_of_many_repetitions():
-    rng = np.random.default_rng(1)
-    found = []
-    for _ in range(400):
-        lengths = np.round(1e6 + 1e4 * rng.standard_normal(9)).astype(np.uint64)
-        found.append(canary_time(np.stack([np.full(9, 5, np.uint64), lengths + np.uint64(5)], axis=1), 1.0))
-    spread = np.std([canary.median_ns for canary in found])
-    assert np.median([canary.error_ns for canary in found]) == pytest.approx(spread, rel=0.2)
-
-
 def test_the_error_is_at_least_half_a_step():
     stamps = np.array([[100, 200]] * 9, dtype=np.uint64)
     assert canary_time(stamps, 1.0, 32.0).error_ns == 16
@@ -72,11 +62,6 @@ def test_blocks_at_the_settled_clock_are_kept():
 def test_a_clock_that_never_stands_still_has_moved():
     found = settled(_pairs(1000, 1100, 1210, 1330))
     assert (found.kept, found.moved, found.canary) == ((True, True), True, None)
-
-
-def test_a_difference_within_its_noise_is_none():
-    for error_ns, moved in [(1.0, True), (30.0, False)]:
-        assert settled(_pairs(1000, 1050, error_ns=error_ns)).moved is moved
 
 
 def test_nothing_is_known_without_canaries():
@@ -120,16 +105,6 @@ def test_slower_than_the_fastest():
     assert not is_slower(CanaryTime(1040.0, 5.0), 1000.0)
     assert not is_slower(CanaryTime(900.0, 1.0), 1000.0)
     assert not is_slower(CanaryTime(900.0, 1.0), None)
-
-
-def test_two_runs_at_other_clocks():
-    rng = np.random.default_rng(5)
-    one, two = ((1 + 0.003 * rng.standard_normal(6)).tolist() for _ in range(2))
-    assert clock_log_ratio(one, two) == 0
-    assert clock_log_ratio(one, [1.27 * t for t in two]) == pytest.approx(math.log(1.27), abs=0.005)
-    assert clock_log_ratio([1.27 * t for t in one], two) == pytest.approx(-math.log(1.27), abs=0.005)
-    assert clock_log_ratio([], two) == clock_log_ratio(one, []) == 0
-    assert clock_log_ratio([100.0] * 4, [110.0] * 4) == pytest.approx(math.log(1.1))
 
 
 def test_two_runs_at_one_clock_hardly_ever_differ():

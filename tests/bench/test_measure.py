@@ -18,7 +18,6 @@ from gridwise_py.bench.checks.check import Mismatch
 from gridwise_py.bench.results.entries import result_of
 from gridwise_py.bench.sampling import measure
 from gridwise_py.bench.sampling import sampler as sampling
-from gridwise_py.bench.sampling.measure import measure_case
 from gridwise_py.bench.sampling.sampler import Sampler
 from gridwise_py.bench.sampling.samples import Samples
 from gridwise_py.bench.stats.series import StopReason
@@ -182,20 +181,6 @@ def test_the_result_of_a_function_is_checked(device):
         gw.measure(gw.Benchmark(lambda: gw.cumsum(x), reference=X[:3]), protocol=_protocol())
     with pytest.raises(gw.ArgumentError, match="the function returned None; let it return the result"):
         gw.measure(gw.Benchmark(lambda: print(gw.cumsum(x)), reference=X), device=device, protocol=_protocol())
-
-
-def test_the_span_holds_kernels_and_gaps(timed, scan):
-    m = gw.measure(scan, protocol=_protocol(), input=X)
-    total = np.array(m.whole["gpu_sum"].samples_ns) + m.whole["gaps"].samples_ns
-    np.testing.assert_allclose(total, m.whole["gpu_span"].samples_ns)
-    spans = [(sample[-1][1] - sample[0][0]) * m.tick_period_ns for sample in m.ticks]
-    np.testing.assert_allclose(m.whole["gpu_span"].samples_ns, spans)
-
-
-def test_trials_run_in_the_order_abc_abc(timed, scan):
-    m = gw.measure(scan, protocol=_protocol(), input=X)
-    begins = [begin for sample in m.ticks for begin, _ in sample]
-    assert begins == sorted(begins)
 
 
 def test_samples_begin_after_the_canary_before_them(timed, device, scan):
@@ -393,11 +378,6 @@ def test_the_rule_says_when_to_stop(timed, scan, monkeypatch):
     m = gw.measure(scan, protocol=_protocol(samples=None), input=X)
     assert m.stop_reason is StopReason.PLATEAU
     assert len(m.ticks) == 9
-
-
-def test_the_default_rule_ends(timed, device):
-    m = gw.measure(gw.Copy(device), protocol=_protocol(samples=None, block_trials=50, timeout_s=0.3), input=X)
-    assert m.stop_reason in StopReason
 
 
 # ---- inputs that are changed, and checks
@@ -603,13 +583,6 @@ def test_bad_arguments(device, scan):
 # ---- cases of sweeps
 
 
-def test_cases(timed, device):
-    for primitive in ("copy", "scan"):
-        m = measure_case(device, Case.build(primitive, 1000, "f32", "add"), _protocol(samples=2), "hot")
-        assert m.correct, m
-        assert (m.primitive, m.n, m.case["datatype"]) == (primitive, 1000, "f32")
-
-
 def test_an_argument_of_any_datatype_has_that_of_the_case():
     class Anything(Primitive):
         arguments = (Argument("input", datatype=None), Argument("output", is_output=True, datatype=None, length=1))
@@ -619,14 +592,6 @@ def test_an_argument_of_any_datatype_has_that_of_the_case():
 
     inputs = Case("copy", 10, "f32").inputs(Anything(None, capabilities=FULL), seed=0)
     assert {name: (x.size, x.dtype) for name, x in inputs.items()} == {"input": (10, np.float32)}
-
-
-def test_a_case_that_fails_is_a_measurement_with_an_error(device):
-    m = measure_case(device, Case("scan", 1 << 40, "u32", "add"), _protocol(), "hot")
-    assert m.error
-    assert not m.correct
-    assert m.time_ns is None
-    assert measure_case(device, Case("copy", 10, "u32"), _protocol(), "tepid").error.startswith("ArgumentError")
 
 
 # ---- benchmark

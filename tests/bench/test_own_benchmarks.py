@@ -302,55 +302,6 @@ def test_without_timestamps_between_passes_empty_passes_take_them(measure, devic
         assert all(begin < end for ((begin, end),) in found.ticks)
 
 
-def test_right_items_that_happen_to_be_zeros_are_not_nothing(measure):
-    text = """
-@gw.benchmarked(n=[1000])
-def f(device, n):
-    x = gw.zeros(n, "u32", device=device)
-    with gw.capture(device) as sequence:
-        total = gw.max(x)
-    return gw.Benchmark(sequence, {"x": x}, outputs={"total": total})
-"""
-    for _ in range(2):  # the second one gets the memory of the first
-        found = measure(text)
-        assert found.error is None
-        assert not found.checked, "there is no reference"
-
-
-def test_what_a_trial_changes_is_restored(measure):
-    text = """
-@gw.benchmarked(n=[100])
-def f(device, n):
-    text = WGSL.replace("y[id.x] = CODE", "y[id.x] += x[id.x]")
-    add = gw.Kernel(device, text, {"x": "read", "y": "read_write"}, lambda n: -(-n["x"] // 64), label="add")
-    return gw.Benchmark(add, inputs(n), reference=lambda x, y: x + y RESTORE)
-"""
-    assert measure(text.replace("RESTORE", ', restore="y"')).correct
-    forgotten = measure(text.replace("RESTORE", ""))
-    assert "right only on what y held before" in forgotten.error
-    assert "name it in restore=" in forgotten.error
-    assert "mode 'batch' repeats the work" in measure(text.replace("RESTORE", ', restore=["y"]'), "batch").error
-
-
-def test_how_much_floats_may_differ(measure):
-    text = """
-@gw.benchmarked(n=[1000])
-def f(device, n):
-    return gw.Benchmark(kernel(device), inputs(n), lambda x: x * x * (1 + SHARE * (x == 10)) EXTRA)
-"""
-    for share, extra, is_right in [
-        (0.0005, "", True),  # of 100, beside 1e6
-        (0.005, "", False),
-        (1e-3, ", rtol=1e-4", False),
-        (1e-3, ", rtol=1e-2", True),
-        (0.05, ", atol=1.0", False),
-        (0.05, ", atol=10.0", True),
-    ]:
-        found = measure(text.replace("SHARE", str(share)).replace("EXTRA", extra))
-        assert found.error is None
-        assert found.correct is is_right, (share, extra)
-
-
 @pytest.mark.parametrize(
     ("made", "message"),
     [
@@ -482,24 +433,6 @@ def test_a_file_with_three_kernels(device, example, monkeypatch):
     result = _run("bench", *words, "--resume", "new.json")
     assert result.exit_code == 0, result.output
     assert read_results("new.json").results == before, "what was measured stays"
-
-
-@pytest.mark.needs("module:altair", "module:vl_convert")
-@pytest.mark.slow
-def test_pictures_and_ceilings_of_three_kernels(device, example):
-    words = ["-a", "n=64,128", "-a", "groups=4", *SHORT]
-    assert _run("bench", "my_kernels.py", *words, "--json", "old.json").exit_code == 0
-    document = read_results("old.json")
-    for words, found in [
-        (["plot", "old.json", "-o", "picture.svg"], "my_kernels.matmul"),
-        (["report", "old.json", "-o", "report.html"], "my_kernels.histogram"),
-    ]:
-        assert _run(*words).exit_code == 0, words
-        assert found in Path(words[-1]).read_text(encoding="utf-8")
-    if document.device.calibration is not None:
-        result = _run("roofline", "old.json")
-        assert result.exit_code == 0, result.output
-        assert result.output.count("my_kernels.") == len(document.results)
 
 
 def _git(*words):

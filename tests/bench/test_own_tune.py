@@ -187,18 +187,6 @@ def test_a_wrong_variant_is_no_winner_and_a_point_without_a_right_one_has_none(s
     assert best_for_all(points) is None
 
 
-def test_a_variant_that_fails_later_does_not_take_the_place_of_the_best(sweeps_of):
-    seen = itertools.count()
-    contests = contests_of(sweeps_of(), ["tile"])[:1]
-    points, _ = tune(
-        contests,
-        lambda n, tile, unroll: (
-            {"1": 1000.0, "2": 5000.0}.get(tile) or ({"error": "lost"} if next(seen) > 2 else 900.0)
-        ),
-    )
-    assert _standing(points[0]) == {("1",): "best", ("2",): "left out", ("4",): "failed"}
-
-
 @pytest.mark.gpu
 def test_after_a_lost_device_the_others_go_on_with_a_new_one(sweeps_of, monkeypatch):
     made, used = [], []

@@ -245,20 +245,6 @@ def test_timestamps_of_another_form_are_refused(run):
         assert "(7, 2, 2)" in said
 
 
-def test_a_suite_that_cannot_be_run(run, tmp_path):
-    for text, said in (
-        ("a = " + "[" * 5000 + "]" * 5000, "nested too deeply"),
-        ("[protocol]\nsamples = " + "9" * 5000, "this is not TOML"),
-        ("[protocol]\ntimeout_s = 1" + "0" * 400, "timeout_s is 1000"),
-        ("[protocol]\nmax_submission_gpu_s = 1e300", "max_submission_gpu_s is 1e+300"),
-        ("[protocol]\nrelative_interval = 1e-300", "relative_interval is 1e-300"),
-        ("[protocol]\nflush_bytes = 3", "flush_bytes is 3, but must be an integer from 65,536"),
-        ("[protocol]\nseed = 1" + "0" * 60, "seed is 1000"),
-    ):
-        (tmp_path / "s.toml").write_text(text)
-        assert said in _one_line(run(["bench", "--suite", "./s.toml"]), 2)
-
-
 def test_a_calibration_that_is_none(run, tmp_path):
     speed_0 = json.dumps({**_speed(gbytes_per_s=0), "floors_ns": {}, "device": {}})
     for text, place in (
@@ -429,22 +415,6 @@ def test_every_encoding_can_show_a_comparison(run):
         result = run(["compare", "good.json", "good.json", "--format", form], charset=encoding)
         assert result.exit_code == 0, result.output
         assert "internal error" not in result.output
-
-
-def test_what_an_encoding_lacks_keeps_its_meaning():
-    import io
-
-    from gridwise_py.display.terminal import make_tolerant
-
-    raw = io.BytesIO()
-    stream = io.TextIOWrapper(raw, encoding="ascii")
-    make_tolerant(stream)
-    stream.write("1 µs – 2 µs, ×3 ±4 €")
-    stream.flush()
-    assert raw.getvalue() == b"1 us - 2 us, x3 +-4 ?"
-    chosen = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="ignore")
-    make_tolerant(chosen)
-    assert chosen.errors == "ignore", "the user's own choice"
 
 
 @pytest.mark.gpu

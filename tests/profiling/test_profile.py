@@ -10,10 +10,8 @@ import time
 import numpy as np
 import pytest
 import wgpu
-from rich.cells import cell_len
 
 import gridwise_py as gw
-from gridwise_py.display.table import fold, table_of
 from gridwise_py.profiling.report import KeyAverage, KeyAverages
 from gridwise_py.runtime.context import context_of
 from helpers.bare import device_with
@@ -91,15 +89,6 @@ def test_the_gpu_times_are_those_of_the_timing_result(timed):
     assert rows["Scan", "primitive"].gpu_time_total_ns == pytest.approx(sum(result.gpu_total_time_ns))
 
 
-def test_a_region_inside_of_one_of_its_own_name_counts_once(timed):
-    x = gw.asarray(X, timed)
-    with gw.profile(timed) as prof, prof.region("again"), prof.region("again"):
-        gw.sum(x)
-    rows = _rows(prof)
-    assert rows["again", "region"].calls == 2
-    assert rows["again", "region"].gpu_time_total_ns == rows["reduce", "kernel"].gpu_time_total_ns
-
-
 def test_transfers_and_allocations(timed, staging):
     with gw.profile(timed) as prof, prof.region("all"):
         x = gw.asarray(X, timed)
@@ -126,18 +115,6 @@ def test_copies_of_mapped_arrays_are_steps_of_the_host(timed):
         assert rows[transfer, "transfer"].calls == rows[copied, "host"].calls == 1
         assert rows[copied, "host"].cpu_time_total_ns > 0
     assert not any(kind == "copy" for _, kind in rows), "the GPU copies nothing"
-
-
-def test_small_uploads_and_none(timed):
-    for n in (0, 1, 5):
-        with gw.profile(timed) as prof:
-            x = gw.asarray(X[:n], timed)
-            x.copy_from(X[1 : n + 1])
-            np.testing.assert_array_equal(x.to_numpy(), X[1 : n + 1])
-            view = gw.asarray(X[:9], timed)[3 : 3 + n]
-            view.copy_from(X[:n])
-            np.testing.assert_array_equal(view.to_numpy(), X[:n])
-        assert ("upload", "transfer") in _rows(prof)
 
 
 def test_passes_of_ones_own(timed):
@@ -281,58 +258,6 @@ def _invented():
     return KeyAverages(rows, "an adapter")
 
 
-def _columns(text, left_out):
-    """Read a table back: the folded pieces of each cell joined, by heading, for each row."""
-    lines = text.splitlines()
-    begin = next(i for i, line in enumerate(lines) if line.startswith("─"))
-    headings = [heading for heading in HEADINGS if heading not in left_out]
-    assert lines[begin - 1].split() == " ".join(headings).split()
-    starts, at = [], 0
-    for heading in headings:
-        at = lines[begin - 1].index(heading, at)
-        starts.append((at, at + len(heading)))
-        at += len(heading)
-    rows = []
-    for line in lines[begin + 1 :]:
-        if line.startswith("left out"):
-            break
-        pieces = [(m.start(), m.end(), m.group()) for m in re.finditer(r"\S+(?: \S+)*", line)]
-        cells = dict.fromkeys(headings, "")
-        for first, last, piece in pieces:
-            (found,) = (
-                heading for heading, (a, b) in zip(headings, starts, strict=True)
-                if (first == a if heading in ("name", "kind", "shapes") else last == b)
-            )  # fmt: skip
-            cells[found] = piece
-        if cells["calls"]:  # of a row's first line only
-            rows.append(cells)
-        else:
-            for heading, piece in cells.items():
-                rows[-1][heading] += piece
-    return rows
-
-
-@pytest.mark.parametrize("width", [20, 60, 72, 80, 100, 115, 140, 300])
-def test_no_width_cuts_the_table(width):
-    averages = _invented()
-    text = averages.table(sort_by=None, width=width)
-    note = re.search(r"left out at a width of \d+: (.*); width=(\d+) shows all", " ".join(text.split()))
-    left_out = note[1].split(", ") if note else []
-    assert max(map(len, text.splitlines())) <= max(width, 56)  # there, what is never left out is as narrow as it can be
-    assert left_out == [heading for heading in HEADINGS if heading in left_out]
-    assert {"name", "GPU total", "calls", "shapes"} & {*left_out} == set()
-    rows = _columns(text, left_out)
-    assert [row["name"].replace(" ", "") for row in rows] == [LONG.replace(" ", ""), "Scan", "scan"]
-    assert [row["GPU total"] for row in rows] == ["3.03 µs", "6.06 µs", "8.08 µs"]
-    assert [row["calls"] for row in rows] == ["3", "41", "52"]
-    assert rows[1]["shapes"].replace(" ", "") == "; ".join(SHAPES).replace(" ", "")
-    if note:
-        assert "left out" not in averages.table(width=int(note[2]))
-        assert "left out" in averages.table(width=int(note[2]) - 1)
-    else:
-        assert rows[0]["allocated"] == "123,456 B"
-
-
 def test_columns_that_matter_least_are_left_out_first():
     averages = _invented()
     found = []
@@ -353,29 +278,6 @@ def test_the_width_is_that_of_the_terminal_and_that_of_a_notebook_without_one(mo
     assert averages.table() == averages.table(width=80) != averages.table(width=115)
     with pytest.raises(gw.ArgumentError, match="width"):
         averages.table(width=0)
-
-
-def test_the_table_is_the_same_text_wherever_it_is_made(monkeypatch):
-    plain = _invented().table(width=120)
-    for terminal in ({"FORCE_COLOR": "1", "TERM": "dumb"}, {"COLUMNS": "33", "TERM": "xterm"}):
-        for name, value in terminal.items():
-            monkeypatch.setenv(name, value)
-        assert _invented().table(width=120) == plain
-    assert "\x1b" not in plain
-
-
-@pytest.mark.parametrize("width", [2, 5, 12, 40])
-def test_a_table_with_wide_and_combining_characters_is_as_wide_as_it_says(width):
-    """Rich has its own tables of how wide a character is in a terminal."""
-    texts = ["スキャンと並べ替え", "e\u0301te\u0301 u\u0308ber", "a plain name", "並べ sort 替え" * 3, ""]
-    for text in texts:
-        lines = fold(text, width)
-        assert "".join(lines).replace(" ", "") == text.replace(" ", "")
-        assert all(cell_len(line) <= width for line in lines)
-    lines = table_of("", ["name", "calls"], [(text, "1") for text in texts]).lines({"name": width, "calls": 5})
-    figures = [line for line in lines if line.endswith(" 1")]
-    assert len(figures) == len(texts)
-    assert {cell_len(line) for line in figures} == {width + 2 + 5}
 
 
 def test_reprs_of_a_profile(timed):
@@ -443,43 +345,6 @@ def _in_threads(*functions):
     """Run functions at the same time, a thread each; raise what the first of them raised."""
     with concurrent.futures.ThreadPoolExecutor(len(functions)) as pool:
         return [future.result(60) for future in [pool.submit(function) for function in functions]]
-
-
-@pytest.mark.slow
-def test_what_other_threads_do_works_while_profiles_come_and_go(timed):
-    """A call that has found a profile goes on without one if that closes meanwhile."""
-    x, called, done = gw.asarray(X[:3000], timed), threading.Event(), threading.Event()
-    scan = gw.Scan(timed)
-    scan.execute(input=x)
-
-    def work():
-        while not done.is_set():
-            y = gw.asarray(X[:3000], timed)
-            y.copy_from(X[1:3001])
-            np.testing.assert_array_equal(y.to_numpy(), X[1:3001])
-            gw.sum(y)
-            encoder = timed.create_command_encoder()
-            gw.Copy(timed).record(encoder, input=x)
-            timed.queue.submit([encoder.finish()])
-            assert gw.stream(gw.Reduce(timed), [X[:100], X[:100]]) == 2 * X[:100].sum()
-            gw.synchronize(timed)
-            called.set()
-
-    def open_and_close():
-        try:
-            profiles = 0
-            while profiles < 60 or not (called.is_set() or working.done()):
-                with gw.profile(timed):
-                    done.wait(0.005)
-                profiles += 1
-        finally:
-            done.set()
-
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        working = pool.submit(work)
-        pool.submit(open_and_close).result(600)
-        working.result(600)
-    assert called.is_set()
 
 
 class _Moments:

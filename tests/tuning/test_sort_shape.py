@@ -87,19 +87,6 @@ def test_large_workgroups_only_where_there_is_memory_for_their_counters():
         _shape(caps=_caps(16_384), workgroup_size=512)
 
 
-def test_without_subgroups_digits_lie_behind_the_counters():
-    """So that fewer keys fit: of 512 invocations 8 x 512 counters and 512 words beside them."""
-    for storage_bytes, items in ((49_152, 14), (32_768, 6)):
-        found = _shape(mode=NONE, caps=_caps(storage_bytes))
-        assert _rank(found) == (512, items, 2)
-        assert found.stage_words == 16 * 256 + 512 * items
-        most = (storage_bytes // 4 - 256 - 512 - 16 - 16 * 256) // 512
-        assert _shape(mode=NONE, caps=_caps(storage_bytes), items=most, parts=1).items == most
-        with pytest.raises(gw.ArgumentError, match=f"at most {most}: more does not fit"):
-            _shape(mode=NONE, caps=_caps(storage_bytes), items=most + 1, parts=1)
-    assert _rank(_shape(mode=NONE, caps=_caps(22_528), workgroup_size=512)) == (512, 1, 1), "less than the usual parts"
-
-
 @pytest.mark.parametrize(("words", "most"), [("keys", 22), ("pairs", 22), ("wide", 11), ("wide pairs", 11)])
 def test_as_many_items_as_fit_and_no_more(words, most):
     """48 KiB less a word per bin, one per invocation and 16 single ones hold 22 words of each of 512 invocations."""
@@ -108,15 +95,6 @@ def test_as_many_items_as_fit_and_no_more(words, most):
     assert _shape(words=words, items=3 * most, parts=3).stage_words == 512 * 22
     with pytest.raises(gw.ArgumentError, match=f"items={most + 1} .* parts=1 and at most {most}: more does not fit"):
         _shape(words=words, items=most + 1, parts=1)
-
-
-@pytest.mark.parametrize(("mode", "beside"), [(NATIVE, 1), (EMULATED, 3)], ids=str)
-def test_the_last_byte_counts(mode, beside):
-    """A word per bin, one or (emulated) three per invocation, 16 single ones; the rest is for keys."""
-    storage_bytes = 4 * (256 + beside * 512 + 16 + 512 * 10)
-    assert _shape(mode=mode, caps=_caps(storage_bytes), items=10, parts=1).items == 10
-    with pytest.raises(gw.ArgumentError, match="at most 9: more does not fit"):
-        _shape(mode=mode, caps=_caps(storage_bytes - 4), items=10, parts=1)
 
 
 def test_a_number_of_items_comes_with_parts_that_go_into_it():
@@ -154,12 +132,3 @@ def test_which_shape_is_used_for_how_many_keys():
     assert (tuned.source, len(tuned.rows)) == ("argument", 2), "how far it looks goes with any shape"
     for one in (gw.SortTuning(workgroup_size=256), gw.SortTuning(items=4), gw.SortTuning(parts=1)):
         assert len(sort_shapes_for(_caps(), NATIVE, *WORDS["keys"], one).rows) == 1
-
-
-def test_shapes_of_a_cpu():
-    """Small workgroups of few keys; and lavapipe ends all loops of an invocation after 65,535 iterations in total."""
-    for words in WORDS:
-        assert _rank(_shape(words=words, caps=_caps(adapter_type="CPU"))) == (256, 4, 1)
-    assert _shape(caps=_caps(adapter_type="CPU")).max_blocks < _shape().max_blocks
-    assert _shape(mode=EMULATED).max_tiles_per_block < _shape().max_tiles_per_block
-    assert _shape(words="wide").tile_items == 512 * 12

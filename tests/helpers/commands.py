@@ -1,0 +1,10 @@
+"""The command ``gridwise``, called in this process."""
+
+from click.testing import CliRunner, Result
+
+from gridwise_py.cli import main
+
+
+def gridwise(*words: object, **options: object) -> Result:
+    """Call ``gridwise`` with these words; options are those of click's runner, such as ``env``."""
+    return CliRunner(**options).invoke(main, [str(word) for word in words])
