@@ -5,6 +5,7 @@ import copy
 import errno
 import gc
 import hashlib
+import importlib
 import itertools
 import json
 import os
@@ -14,15 +15,11 @@ import time
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from gridwise_py.bench.cases.mode import Mode
-from gridwise_py.bench.results import writer
-from gridwise_py.bench.results.reader import read_results
-from gridwise_py.cli import main
-from gridwise_py.storage.json_files import write_json
+import gridwise_py as gw
+from helpers.commands import COMMANDS, gridwise
 from helpers.paths import ROOT
-from helpers.results import DEVICE, document, measure_here, measure_nothing, measurement
+from helpers.results import DEVICE, document, measure_here, measure_nothing, measurement, write
 
 CEILINGS = {
     "copy": [
@@ -34,6 +31,7 @@ CEILINGS = {
     "cache_bytes": None,
 }  # fmt: skip
 HUGE = 10**400
+WRITER = importlib.import_module("gridwise_py.bench.results.writer")
 SHORT = ["--processes", "1", "--warmup-s", "0", "--sampling-s", "0", "--trials", "1", "--datatype", "u32"]
 #: What each command is called with: the file of the test, and a good one beside it.
 READERS = {
@@ -48,9 +46,7 @@ READERS = {
 
 
 def _document():
-    made = [measurement(mode=mode) for mode in (Mode.HOT, Mode.BATCH)] + [
-        measurement("copy", op=None, labels=("copy",))
-    ]
+    made = [measurement(mode=mode) for mode in ("hot", "batch")] + [measurement("copy", op=None, labels=("copy",))]
     return document(made, device={**DEVICE, "calibration": CEILINGS})
 
 
@@ -70,12 +66,12 @@ def here(device, monkeypatch):
 def run(tmp_path, monkeypatch):
     """Call a command in a folder with a good file and a bad one."""
     monkeypatch.chdir(tmp_path)
-    write_json("good.json", _document())
+    write(tmp_path / "good.json", _document())
 
     def call(words, bad=None, **options):
         if bad is not None:
             (tmp_path / "bad.json").write_text(bad if isinstance(bad, str) else json.dumps(bad))
-        return CliRunner(**options).invoke(main, words)
+        return gridwise(*words, **options)
 
     # Where the collector ends objects of other tests while a parser has used up the stack, Python writes lines, too.
     gc.disable()
@@ -314,7 +310,7 @@ def test_a_run_without_room_measures_on_and_shows_its_table(invented, run, monke
     def full(path, **options):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
-    monkeypatch.setattr(writer, "whole_file", full)
+    monkeypatch.setattr(WRITER, "whole_file", full)
     result = run(["bench", "copy", "--n", "100,200,300", *SHORT, "--json", "out.json"])
     assert result.exit_code == 2, result.output
     assert [n for n in ("100", "200", "300") if f" {n} " in result.stdout] == ["100", "200", "300"]
@@ -323,7 +319,7 @@ def test_a_run_without_room_measures_on_and_shows_its_table(invented, run, monke
 
 
 def test_a_disk_that_is_full_for_a_while_loses_nothing(invented, run, monkeypatch):
-    real, calls = writer.whole_file, []
+    real, calls = WRITER.whole_file, []
 
     def full_at_first(path, **options):
         calls.append(path)
@@ -331,28 +327,28 @@ def test_a_disk_that_is_full_for_a_while_loses_nothing(invented, run, monkeypatc
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
         return real(path, **options)
 
-    monkeypatch.setattr(writer, "whole_file", full_at_first)
-    monkeypatch.setattr(writer, "_SHARE_OF_TIME", 1e9)  # on a slow disk too, each case is written
+    monkeypatch.setattr(WRITER, "whole_file", full_at_first)
+    monkeypatch.setattr(WRITER, "_SHARE_OF_TIME", 1e9)  # on a slow disk too, each case is written
     result = run(["bench", "copy", "--n", "100,200,300", *SHORT, "--json", "out.json"])
     assert result.exit_code == 0, result.output
-    assert len(read_results("out.json").results) == 3
+    assert len(gw.read_results("out.json").results) == 3
 
 
 def test_measurements_are_not_replaced_unless_it_is_said(here, run):
     words = ["bench", "copy", "--n", "100", *SHORT, "--json", "out.json"]
     open("out.json", "w").close()  # an empty file holds no measurements: mktemp makes such ones
     assert run(words).exit_code == 0
-    first = read_results("out.json")
+    first = gw.read_results("out.json")
     assert "--overwrite" in _one_line(run(words), 2)
-    assert read_results("out.json") == first
+    assert gw.read_results("out.json") == first
     assert run([*words, "--overwrite"]).exit_code == 0
-    assert read_results("out.json") != first
+    assert gw.read_results("out.json") != first
     assert "--overwrite" in _one_line(run(["reproduce", "--json", "out.json"]), 2)
 
 
 def test_timestamps_beside_the_file_are_announced(here, require, run, monkeypatch):
     require("timestamp-query")
-    monkeypatch.setattr(writer, "MAX_TICKS_INSIDE_BYTES", 10)
+    monkeypatch.setattr(WRITER, "MAX_TICKS_INSIDE_BYTES", 10)
     os.mkdir("folder")
     os.symlink("folder/real.json", "out.json")
     result = run(["bench", "copy", "--n", "100", *SHORT, "--json", "out.json"])
@@ -460,13 +456,13 @@ def test_no_ending_is_taken_for_a_verdict(run, monkeypatch):
         "ab": ["ab", ".", "."], "import": ["import", "raw.json", "-o", "out.json"], "worker": ["worker", "tls://head:1"],
         "schema": ["schema", "bench"],
     }  # fmt: skip
-    cases = [*zip(sorted(main.commands), itertools.cycle(ENDINGS)), *(("compare", ending) for ending in ENDINGS)]
+    cases = [*zip(sorted(COMMANDS), itertools.cycle(ENDINGS)), *(("compare", ending) for ending in ENDINGS)]
     for command, (error, code, said) in cases:
 
         def fail(*args, error=error, **options):
             raise error
 
-        monkeypatch.setattr(main.commands[command], "invoke", fail)
+        monkeypatch.setattr(COMMANDS[command], "invoke", fail)
         words = {**needed, **READERS}.get(command, [command])
         result = run([command, *words[1:]], _document())
         assert said in _one_line(result, code, internal=True), command
@@ -484,7 +480,7 @@ def test_an_interrupt_while_an_object_is_freed_is_not_lost(run, monkeypatch, int
         del freed
         time.sleep(20)
 
-    monkeypatch.setattr(main.commands["compare"], "invoke", work)
+    monkeypatch.setattr(COMMANDS["compare"], "invoke", work)
     result = run(["compare", "good.json", "good.json"])
     assert (result.exit_code, _one_line(result, 130)) == (130, "gridwise: interrupted")
 
@@ -493,7 +489,7 @@ def test_a_traceback_is_shown_on_demand(run, monkeypatch):
     def fail(*args, **options):
         raise RuntimeError("inside")
 
-    monkeypatch.setattr(main.commands["compare"], "invoke", fail)
+    monkeypatch.setattr(COMMANDS["compare"], "invoke", fail)
     for value in ("1", "a word that is unknown"):
         monkeypatch.setenv("GRIDWISE_TRACEBACK", value)
         result = run(["compare", "good.json", "good.json"])

@@ -3,6 +3,12 @@
 from click.testing import CliRunner, Result
 
 from gridwise_py.cli import main
+from gridwise_py.storage.locks import locked
+
+#: The commands by name, as click has them.
+COMMANDS = main.commands
+#: A context in which another command writes a file.
+being_written = locked
 
 
 def gridwise(*words: object, **options: object) -> Result:

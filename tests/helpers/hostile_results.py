@@ -57,7 +57,7 @@ def hostile_document(label, few=False):
         + [measurement(primitive=text, n=3, error=text, kernels=(), whole={}, ticks=()) for text in texts],
         device={**DEVICE, **{key: texts[0] for key in ("adapter", "driver", "vendor", "backend")}},
         context={
-            **CONTEXT, "command": texts, "suite": texts[1], "versions": {**CONTEXT["versions"], "gridwise_py": texts[2]},
+            **CONTEXT, "command": texts, "suite": texts[1], "versions": {**CONTEXT["versions"], "gridwise_py": texts[2]}
         },
     )  # fmt: skip
     return made
