@@ -10,19 +10,8 @@ from helpers.commands import gridwise
 from helpers.results import document, measure_here, measurement, write
 
 SHORT = [
-    "--n",
-    "2^10",
-    "--datatype",
-    "u32",
-    "--processes",
-    "1",
-    "--warmup-s",
-    "0",
-    "--sampling-s",
-    "0",
-    "--trials",
-    "2",
-]
+    "--n", "2^10", "--datatype", "u32", "--processes", "1", "--warmup-s", "0", "--sampling-s", "0", "--trials", "2",
+]  # fmt: skip
 
 
 def _records(path):
