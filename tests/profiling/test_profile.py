@@ -12,9 +12,7 @@ import pytest
 import wgpu
 
 import gridwise_py as gw
-from gridwise_py.profiling.report import KeyAverage, KeyAverages
-from gridwise_py.runtime.context import context_of
-from helpers.bare import device_with
+from helpers.bare import copy_by_staging, device_with
 from helpers.traces import load
 
 X = np.random.default_rng(1).integers(0, 99, 300_007, dtype=np.uint32)
@@ -23,8 +21,6 @@ MINE = """
 @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
   if (id.x < arrayLength(&x)) { x[id.x] += 1u; }
 }"""
-
-HEADINGS = ["name", "kind", "self CPU", "CPU total", "self GPU", "GPU total", "calls", "allocated", "shapes"]
 
 
 @pytest.fixture
@@ -36,7 +32,7 @@ def timed(device, require):
 @pytest.fixture
 def staging(timed, monkeypatch):
     """Copies go through staging buffers, also where CPU and GPU share memory."""
-    monkeypatch.setattr(context_of(timed).memory, "is_mappable", False)
+    copy_by_staging(monkeypatch, timed)
 
 
 def _rows(prof, **options):
@@ -218,7 +214,7 @@ def test_the_table(timed):
         gw.sum(x[:100])
         gw.sum(x)
     text = prof.key_averages().table(sort_by="gpu_time_total", row_limit=2)
-    assert text.startswith(context_of(timed).capabilities.adapter)
+    assert text.startswith(gw.capabilities(timed).adapter)
     assert "[bold]markup[/bold]" in text
     assert f"{len(prof.key_averages()) - 2} more rows; row_limit=-1 shows all" in text
     assert "more rows" not in prof.key_averages().table(row_limit=-1)
@@ -251,11 +247,11 @@ LONG = "a_region_whose_name_has_no_place_to_fold_it, and then some words"
 def _invented():
     """Averages of which every cell is told from all others."""
     rows = [
-        KeyAverage(LONG, "region", 3, 1_010.0, 2_020.0, None, 3_030.0, (), 123_456),
-        KeyAverage("Scan", "primitive", 41, 4_040.0, 5_050.0, None, 6_060.0, SHAPES, 0),
-        KeyAverage("scan", "kernel", 52, None, None, 7_070.0, 8_080.0, ("64 × 1 × 1 workgroups",), 0),
+        gw.KeyAverage(LONG, "region", 3, 1_010.0, 2_020.0, None, 3_030.0, (), 123_456),
+        gw.KeyAverage("Scan", "primitive", 41, 4_040.0, 5_050.0, None, 6_060.0, SHAPES, 0),
+        gw.KeyAverage("scan", "kernel", 52, None, None, 7_070.0, 8_080.0, ("64 × 1 × 1 workgroups",), 0),
     ]
-    return KeyAverages(rows, "an adapter")
+    return gw.KeyAverages(rows, "an adapter")
 
 
 def test_columns_that_matter_least_are_left_out_first():
@@ -282,7 +278,7 @@ def test_the_width_is_that_of_the_terminal_and_that_of_a_notebook_without_one(mo
 
 def test_reprs_of_a_profile(timed):
     prof = gw.profile(timed)
-    adapter = context_of(timed).capabilities.adapter
+    adapter = gw.capabilities(timed).adapter
     assert repr(prof) == f"Profile({adapter}, not used, 0 entries)"
     assert prof._repr_html_() is None
     with prof, prof.region("<b>"):
@@ -313,7 +309,8 @@ def test_an_error_closes_it(timed):
     prof = gw.profile(timed)
     with pytest.raises(ZeroDivisionError), prof, prof.region("fails"):
         raise ZeroDivisionError
-    assert context_of(timed).observer is None
+    with gw.profile(timed):  # no other is open
+        pass
     assert _rows(prof)["fails", "region"].calls == 1
 
 
@@ -389,7 +386,8 @@ def test_a_call_during_which_the_profile_closes_works(timed, monkeypatch, job):
             patch.setattr(gw.Profile, "_records", moments)
             result = jobs[job]()
         np.testing.assert_array_equal(result, expected)
-        assert context_of(timed).observer is None
+        with gw.profile(timed):  # no other is open
+            pass
         prof.key_averages()
         return moments.count
 
@@ -418,7 +416,6 @@ def test_closing_twice_closes_no_other(timed):
         pass
     with second:
         first.__exit__(None, None, None)
-        assert context_of(timed).observer is second
         gw.sum(gw.asarray(X, timed))
     assert ("Reduce", "primitive") in _rows(second)
     assert _rows(first) == {}
@@ -454,7 +451,6 @@ def test_a_profile_that_cannot_open_leaves_the_way_free(timed, monkeypatch):
         patch.setattr(gw.Profile, "_align", lambda self: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             prof.__enter__()
-    assert context_of(timed).observer is None
     with prof:
         gw.sum(gw.asarray(X, timed))
     assert ("Reduce", "primitive") in _rows(prof)
