@@ -9,8 +9,6 @@ import re
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import gridwise_py as gw
 from gridwise_py.bench.analysis.compare import compare
@@ -259,8 +257,6 @@ def test_software_is_a_cpu():
 
 GPUS = [
     ("  My GPU ", {"description": "d"}, "r", "My GPU"),
-    (None, {"description": "Intel Arc"}, "r", "Intel Arc"),
-    ("", {}, "ANGLE (x)", "ANGLE (x)"),
     (None, {"vendor": "apple", "architecture": "metal-3"}, None, "apple metal-3"),
     (None, {}, None, "unknown GPU"),
 ]
@@ -391,20 +387,15 @@ def test_a_whole_number_may_be_written_as_a_float():
 
 BROKEN = [
     (lambda d: d.update(schema_version=2), r"\$\.schema_version: 2 is newer than 1"),
-    (lambda d: d.update(schema_version=True), r"\$\.schema_version: True is not a version"),
     (lambda d: d["protocol"].update(canary_passes=0), r"\$\.protocol: canary_passes is 0"),
-    (lambda d: d["protocol"].update(canary_passes=[]), r"\$\.protocol: canary_passes is \[\]"),
-    (lambda d: d.update(tick_base="-1"), r"\$\.tick_base"),
     (lambda d: d.update(tick_base="99999999999999999999"), r"\$\.tick_base: .* 64 bits"),
     (lambda d: d["results"][0].update(plan="x"), r"\$\.results\[0\]\.plan: there is no plan 'x'"),
     (lambda d: d["results"][0].pop("trial_ns"), r"\$\.results\[0\]: it has samples, but no trial_ns"),
-    (lambda d: d["results"][0].pop("canary_trials"), r"\$\.results\[0\]: .* no canary_trials"),
     (lambda d: d["results"][0].update(mode="cold"), r"\$\.results\[0\]\.mode"),
     (lambda d: d["results"][0]["blocks"][0]["walls"].pop(), r"blocks\[0\]: it has 20 submissions"),
     (lambda d: d["results"][0]["blocks"][0]["ticks"].pop(), r"20 samples of 1 kernels have 19 pairs"),
     (lambda d: d["calibration"]["tick_checks"][0].update(wall=0), r"tick_checks"),
     (lambda d: d["context"].update(user_agent="x" * 1001), r"\$\.context\.user_agent"),
-    (lambda d: d.update(name="x" * 121), r"\$\.name"),
 ]
 
 
@@ -421,17 +412,6 @@ def test_an_unknown_primitive_or_datatype_is_data():
     found = _one(two_blocks(), primitive="nosuch", axes={"datatype": "u1024", "op": "x", "new": "7"})
     assert (found.primitive, found.datatype, found.case["new"]) == ("nosuch", "u1024", "7")
     assert found.rates.peak_gbytes_per_s is None
-
-
-@settings(max_examples=12, deadline=None)
-@given(st.data())
-def test_any_timestamps_are_judged(data):
-    block = raw_block(1000, [400_000] * 4)
-    stamp = st.one_of(st.none(), st.integers(-(1 << 52), 1 << 52))
-    block["ticks"] = [[data.draw(stamp), data.draw(stamp)] for _ in range(4)]
-    block["before"] = [[data.draw(stamp), data.draw(stamp)] for _ in range(9)]
-    found = _one([block])
-    assert len(found.gpu_span.samples_ns) + sum(found.gpu_span.invalid.values()) == 4
 
 
 def test_whatever_a_page_file_holds_it_is_read_or_refused():

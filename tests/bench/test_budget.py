@@ -3,7 +3,6 @@ invented."""
 
 from __future__ import annotations
 
-import importlib
 import io
 import itertools
 import re
@@ -119,18 +118,6 @@ def test_the_first_figure_comes_soon_and_cheap_cases_before_dear_ones():
     assert ran[0][1] < 10
     assert names[1:5] == [(name, "u32") for name in DEFAULT_PRIMITIVES]
     assert names[5:] == [(name, "f32") for name in DEFAULT_PRIMITIVES]
-
-
-def test_what_compiling_takes_is_learnt_from_other_primitives():
-    scan, sort = (next(j for j in _jobs_at(1 << 12) if j.case.primitive == name) for name in ("scan", "sort"))
-    usual_s = CostModel(BENCH_PROTOCOL, 6.0).compile_s(sort)
-    slow, fast = CostModel(BENCH_PROTOCOL, 6.0), CostModel(BENCH_PROTOCOL, 6.0)
-    slow.learn(scan, 20.0, 18.0)
-    assert slow.compile_s(sort) > 5 * usual_s
-    assert slow.compile_s(scan) == 0, "it was compiled"
-    # A driver that has kept one kernel need not have kept another.
-    fast.learn(scan, 2.0, 0.01)
-    assert fast.compile_s(sort) == usual_s
 
 
 # ---- a run
@@ -305,16 +292,3 @@ def test_a_primitive_without_the_datatype_is_refused_before_anything_is_measured
     # One of several will do.
     axes = collect_axes(["datatype=u64,f32"], {}, DEFAULT_AXES)
     need_datatypes([Sweep(("map", "sort"), axes)])
-
-
-def test_a_count_of_tune_is_written_as_any_other(device, monkeypatch):
-    tune = importlib.import_module("gridwise_py.bench.sweep.tune")
-    seen = []
-    monkeypatch.setattr("gridwise_py.request_device", lambda adapter: device)
-    monkeypatch.setattr(tune, "tune", lambda device, wanted, **options: seen.append(options["max_items"]))
-    for text in ("2^14", "16384"):
-        assert CliRunner().invoke(main, ["tune", "--max-n", text, "--format", "json"]).exit_code == 0
-    assert seen == [1 << 14] * 2
-    refused = CliRunner().invoke(main, ["tune", "--max-n", "many"])
-    assert refused.exit_code == 2
-    assert "'many' is not a count of at least 1; write 1000" in refused.output

@@ -249,15 +249,6 @@ def test_short_kernels_are_told_to_be_batched():
     assert samples.warnings(None) == []
 
 
-def test_without_timestamps_there_are_walls():
-    samples = Samples(["a"], Mode.HOT, 1, False)
-    samples.add(Block(None, (0, 0, 1), (20.0, 8.0), (1.0, 1.0), (1.0, 1.0), (None, None)), None)
-    assert samples.headline() == [10.0, 8.0]
-    (kernel,) = samples.kernels()  # named, and not measured
-    assert (kernel.name, kernel.samples_ns, kernel.summary) == ("a", (), None)
-    assert set(samples.whole()) == {"cpu_wall"}
-
-
 # ---- the canary
 
 

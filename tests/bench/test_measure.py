@@ -12,7 +12,6 @@ import pytest
 import gridwise_py as gw
 from gridwise_py.bench.calibrate.canary import CanaryTime
 from gridwise_py.bench.calibrate.kernels import bind_canary, bind_flush
-from gridwise_py.bench.cases.case import Case
 from gridwise_py.bench.cases.mode import Mode
 from gridwise_py.bench.checks.check import Mismatch
 from gridwise_py.bench.results.entries import result_of
@@ -21,11 +20,8 @@ from gridwise_py.bench.sampling import sampler as sampling
 from gridwise_py.bench.sampling.sampler import Sampler
 from gridwise_py.bench.sampling.samples import Samples
 from gridwise_py.bench.stats.series import StopReason
-from gridwise_py.planning.signature import Argument
-from gridwise_py.primitives.base import Primitive
 from gridwise_py.runtime.context import context_of
 from helpers.bare import device_with
-from helpers.cases import FULL
 
 X = np.random.default_rng(7).integers(0, 1000, 20_011, dtype=np.uint32)
 
@@ -392,24 +388,6 @@ def test_in_place_inputs_are_put_back_before_each_trial(timed, device, scan):
     np.testing.assert_array_equal(x.to_numpy(), np.cumsum(X, dtype=np.uint32))
 
 
-INCREMENT = """
-@group(0) @binding(0) var<storage, read_write> x: array<u32>;
-@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
-  if (id.x < arrayLength(&x)) { x[id.x] += 1u; }
-}"""
-
-
-def test_named_arguments_are_put_back(timed, device):
-    kernel = gw.Kernel(device, INCREMENT, {"x": "read_write"}, lambda n: -(-n["x"] // 64), dtypes={"x": "u32"})
-    for restore, expected in ((["x"], X + 1), ((), None)):
-        x = gw.asarray(X, device)
-        gw.measure(kernel, protocol=_protocol(), restore=restore, x=x)
-        if expected is None:
-            assert (x.to_numpy() > X + 5).all()
-        else:
-            np.testing.assert_array_equal(x.to_numpy(), expected)
-
-
 def test_a_batch_cannot_put_anything_back(timed, device, scan):
     x = gw.asarray(X, device)
     with pytest.raises(gw.OverlapError, match=r"input.*use mode 'hot'"):
@@ -436,17 +414,6 @@ def test_a_wrong_result_is_found(timed, device):
     assert unchecked.correct
     assert not unchecked.checked
     assert UNCHECKED.search(repr(unchecked))
-
-
-def test_a_result_that_nothing_is_known_about_is_not_called_right(timed, device):
-    kernel = gw.Kernel(device, INCREMENT, {"x": "read_write"}, lambda n: -(-n["x"] // 64), dtypes={"x": "u32"})
-    m = gw.measure(kernel, protocol=_protocol(), x=X)
-    assert not m.checked
-    assert UNCHECKED.search(repr(m))
-    assert "not checked" in m._repr_html_()
-    m = gw.measure(kernel, protocol=_protocol(), x=X, check=lambda outputs: None)
-    assert m.checked
-    assert repr(m).endswith("right)")
 
 
 def test_the_last_result_is_checked_too(timed, device, scan):
@@ -578,20 +545,6 @@ def test_bad_arguments(device, scan):
         gw.SamplingProtocol(timeout_s=0)
     with pytest.raises(gw.ArgumentError, match="warmup_s is nan"):
         gw.SamplingProtocol(warmup_s=float("nan"))
-
-
-# ---- cases of sweeps
-
-
-def test_an_argument_of_any_datatype_has_that_of_the_case():
-    class Anything(Primitive):
-        arguments = (Argument("input", datatype=None), Argument("output", is_output=True, datatype=None, length=1))
-
-        def plan(self, layout):
-            raise NotImplementedError
-
-    inputs = Case("copy", 10, "f32").inputs(Anything(None, capabilities=FULL), seed=0)
-    assert {name: (x.size, x.dtype) for name, x in inputs.items()} == {"input": (10, np.float32)}
 
 
 # ---- benchmark

@@ -226,40 +226,6 @@ def test_a_median_is_one_text_with_three_digits_and_its_uncertainty_everywhere(p
     assert {row["cpu"] for row in drawn if "cpu" in row} == {wanted}
 
 
-# ---- axes
-
-
-def _domains(spec):
-    """Every domain of a scale in a specification that is a range of numbers."""
-    if isinstance(spec, list):
-        for one in spec:
-            yield from _domains(one)
-    elif isinstance(spec, dict):
-        scale = spec.get("scale") or {}
-        if isinstance(scale.get("domain"), list) and not isinstance(scale["domain"][0], str):
-            yield scale["domain"]
-        for key, value in spec.items():
-            if key != "datasets":
-                yield from _domains(value)
-
-
-def test_the_interval_of_one_case_does_not_set_an_axis_of_times_or_rates(page):
-    wild = {"gpu_span": series("gpu_span", [1e3, 1e3, 2e3, 2e6, 2e9, 3e9, 3e9])}
-    made = document([
-        measurement(n=1 << 16, labels=("scan",), scale_ns=1e6),
-        measurement(n=1 << 17, labels=("scan",), whole=wild, ticks=()),
-    ])  # fmt: skip
-    charts = page(a=made).shared()["charts"]
-    for name, value in (("primitive-0-0", "rate"), ("primitive-0-1", "s")):
-        rows = _rows(charts[name])
-        values = [row[value] for row in rows if value in row]
-        tops = [high for low, high in _domains(charts[name]) if high < 10 * max(values)]
-        assert max(values) < max(tops) < 1.5 * max(values)
-        assert {row["beyond"] for row in rows if "beyond" in row} >= {"above"}
-        drawn = [row for row in rows if f"{value}_high_drawn" in row]
-        assert all(row[f"{value}_high_drawn"] <= max(tops) for row in drawn)
-
-
 # ---- warnings
 
 

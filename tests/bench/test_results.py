@@ -18,7 +18,6 @@ import pytest
 import gridwise_py as gw
 from gridwise_py.bench.cases.mode import Mode
 from gridwise_py.bench.checks.check import Mismatch
-from gridwise_py.bench.report.page_tables import device_card
 from gridwise_py.bench.results import context, model, writer
 from gridwise_py.bench.results.context import git_state, host_context, without_paths
 from gridwise_py.bench.results.dataframe import to_dataframe
@@ -149,8 +148,6 @@ def test_the_users_repository_is_read_and_shown():
     commit = {"commit": "ab" * 20, "dirty": True}
     made = loaded(header(context=header()["context"] | {"user_git": commit}))
     assert made.to_json()["context"]["user_git"] == commit
-    pairs = device_card(made, "run", "run.json", b"{}")["pairs"]
-    assert ("your commit", "abababababab, with changes") in [tuple(pair) for pair in pairs]
     assert "user_git" not in loaded(header()).to_json()["context"]
 
 
@@ -184,14 +181,10 @@ FIRST_VERSION = {
 NO_RESULTS = [
     (b"", ["line 1, column 1", "empty"]),
     (b"hello", ["line 1, column 1", "not JSON"]),
-    (b'{"a": 1}', ["$.schema", "missing", "gridwise.bench"]),
     (b'{"schema": "criterion", "schema_version": 2}', ["$.schema", "criterion"]),
-    (b"[]", ["$", "a list, not an object"]),
-    (b'{"schema": "gridwise.bench"}', ["$.schema_version", "None is not a version"]),
     (b'{"schema": "gridwise.bench", "schema_version": true}', ["$.schema_version"]),
     (b'{"schema": "gridwise.bench", "schema_version": 4}', ["$.schema_version", "4 is newer than 3", "update"]),
     (b'{"schema": "gridwise.bench", "schema_version": 1}', ["$.schema_version", "an earlier gridwise_py"]),
-    (b'{"schema": "gridwise.bench", "schema_version": 3}', ["$", "required"]),
     (b"\xff\xfe", ["byte 0", "UTF-8"]),
     (b"[" * 100_000, ["nested"]),
     (
@@ -201,8 +194,6 @@ NO_RESULTS = [
     (b'{"x": 1e-320}', ["line 1, column 7", "1e-320", "between 1e-40 and 1e+40"]),
     (b'{\n "NaN": "NaN",\n "x": NaN}', ["line 3, column 7", "NaN"]),
     (b'{\n "x": [1,\n  -Infinity]}', ["line 3, column 3", "-Infinity"]),
-    (b'{"x": 1e999}', ["line 1, column 7", "1e999"]),
-    (b"1" * 5000, ["number"]),
     (
         json.dumps(FIRST_VERSION).encode(),
         ["$.schema_version: 1 is older than 3", "gridwise_py 0.1.0 (2026-11-21T01:33:29+00:00)", "measure again"],
@@ -221,16 +212,11 @@ def test_a_file_that_is_no_results_file(tmp_path):
 
 ONE_WRONG = [
     lambda r: r["samples"][150]["ticks"][0].pop(),
-    lambda r: r["samples"][150]["ticks"][0].append(5),
     lambda r: r["samples"][150]["ticks"][1].__setitem__(0, -1),
-    lambda r: r["samples"][150]["ticks"][1].__setitem__(0, 1.5),
-    lambda r: r["samples"][150].update(gpu_span_ns=-1.0),
     lambda r: r["samples"][150].update(gpu_span_ns=True),
     lambda r: r["samples"][150].update(gpu_total_ns=["5"]),
     lambda r: r["samples"][150].pop("submit_ns"),
-    lambda r: r["samples"].__setitem__(150, []),
     lambda r: r["canary_ns"].__setitem__(150, -1.0),
-    lambda r: r["kernels"][1]["samples_ns"].__setitem__(150, None),
     lambda r: r["whole"]["series"]["gpu_span"]["samples_ns"].__setitem__(150, "5"),
     lambda r: r["warnings"].__setitem__(150, 5),
 ]

@@ -564,14 +564,6 @@ def test_a_link_that_is_not_as_it_should_be_is_refused(measured, figures):
     assert said != "accepted"
 
 
-def test_a_broken_link_is_a_message_and_the_page_still_runs(new_page, bundle, tmp_path):
-    found = visit(new_page, tmp_path, bundle, fragment="#r=abc", start=False)
-    assert found.status.startswith("This link's figures cannot be read: ")
-    assert found.page.evaluate("document.getElementById('start').disabled") is False
-    found.page.evaluate("history.replaceState(null, '', '#' + 'nothing')")
-    found.page.close()
-
-
 def test_a_hostile_name_is_text_in_the_file_the_table_and_the_issue(measured, tmp_path):
     page = measured.page
     before = page.evaluate("document.getElementById('name').value")

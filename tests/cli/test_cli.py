@@ -52,24 +52,6 @@ def test_the_table(here):
     assert "2 trials a sample" in result.stdout
 
 
-@pytest.mark.slow
-def test_a_sweep_and_its_file(device, tmp_path):
-    path = tmp_path / "out.json"
-    words = ["-a", "n[pow2]=[4:8:4]", "-a", "op=add,min", "--datatype", "i32", "--mode", "batch,latency"]
-    result = gridwise("bench", "reduce", *words, *SHORT, "--json", path)
-    assert result.exit_code == 0, result.output
-    assert f"wrote {path}" in result.output
-    document = gw.read_results(path)
-    found = {(e.primitive, e.n, e.op, e.mode) for e in document.results}
-    ns, modes = (16, 256), ("batch", "latency")
-    assert found == {("reduce", n, op, mode) for n in ns for op in ("add", "min") for mode in modes} | {
-        ("copy", n, None, mode) for n in ns for mode in modes
-    }
-    assert document.context.command == ("bench", "reduce", *words, *SHORT, "--json", "out.json")
-    assert str(tmp_path) not in path.read_text()
-    assert os.listdir(tmp_path) == ["out.json"]
-
-
 def test_a_suite(here, tmp_path):
     (tmp_path / "tiny.toml").write_text(
         "processes = 1\n[protocol]\nwarmup_s = 0\ntimeout_s = 0.001\nbatch_trials = 3\n"
@@ -176,24 +158,17 @@ BAD_INPUT = [
     (["bench", "quicksort"], "'quicksort' is not one of"),
     (["bench", "scna"], "did you mean 'scan'?"),
     (["tune", "--max-n", "2^x"], "'2^x' is not a count"),
-    (["tune", "--max-n", "0"], "'0' is not a count of at least 1"),
     (["bench", "copy", "--rounds", "100000000"], "but a run has at most 1,000,000"),
-    (["bench", "--nonsense"], "--nonsense"),
     (["bench", "--n", "12,x"], "'x' is not a count"),
-    (["bench", "--datatype", "f63"], "'f63' is not one of"),
-    (["bench", "--mode", "warm"], "'warm' is not one of"),
     (["bench", "-a", "n[pow2]=[16:x]"], "column 13"),
     (["bench", "-a", "n=1", "--n", "2"], "'n' is given twice"),
     (["bench", "--trials", "0"], "--trials"),
     (["bench", "--suite", "slow"], "no suite 'slow'"),
-    (["bench", "--suite", "quick", "--n", "x"], "'x' is not a count"),
     (["bench", "--suite", "quick", "copy"], "the suite 'quick' has none of copy"),
     (["bench", "--rounds", "0"], "--rounds"),
     (["bench", "--adapter", "no such adapter"], "no adapter has 'no such adapter'"),
     (["bench", "--json", "no/such/folder/x.json"], "does not exist; make it first"),
     (["bench", "--resume", "none.json"], "none.json"),
-    (["plot"], "FILE"),
-    (["plot", "none.json"], "--out"),
     (["plot", "none.json", "-o", "x.png"], "none.json: cannot be read"),
     (["plot", "none.json", "-o", "no/such/folder/x.png"], "does not exist; make it first"),
     (["bench", "copy", "--warmup-s", "5min"], "'5min' is not a number of seconds; write one without a unit: 300"),

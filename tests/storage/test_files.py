@@ -6,14 +6,13 @@ import secrets
 import stat
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
 
 from gridwise_py.errors import DeviceTimeoutError
 from gridwise_py.storage import files, locks
-from gridwise_py.storage.files import check_writable, is_stream, whole_file, write_whole
+from gridwise_py.storage.files import whole_file, write_whole
 from gridwise_py.storage.locks import Locked, locked
 
 posix = pytest.mark.needs("posix")
@@ -54,22 +53,6 @@ def test_a_link_is_followed_or_on_demand_replaced(tmp_path, there):
     assert not link.is_symlink()
     assert (link.read_bytes(), target.read_bytes()) == (b"mine", b"new")
     assert os.listdir(tmp_path / "folder") == ["target"]
-
-
-@posix
-def test_a_pipe_stays_one(tmp_path):
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    check_writable(pipe)
-    assert is_stream(pipe)
-    read = []
-    reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()), daemon=True)
-    reader.start()
-    write_whole(pipe, b"through")
-    reader.join(30)
-    assert read == [b"through"]
-    assert stat.S_ISFIFO(pipe.stat().st_mode)
-    assert os.listdir(tmp_path) == ["pipe"]
 
 
 @posix
@@ -117,25 +100,6 @@ def test_nothing_is_written_through_a_link_at_the_name_of_the_part(tmp_path, mon
     for _ in range(3):
         write_whole(tmp_path / "out", b"new")
     assert len(seen) == 3
-
-
-@posix
-def test_without_room_the_older_file_stays(tmp_path):
-    import resource
-
-    path = tmp_path / "out"
-    path.write_text("older")
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))  # Python ignores SIGXFSZ: writing raises
-    try:
-        with pytest.raises(OSError) as caught:  # noqa: PT011 (which one, is asserted below)
-            write_whole(path, b"x" * 5000)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert caught.value.errno == errno.EFBIG
-    assert caught.value.filename == str(path)
-    assert path.read_text() == "older"
-    assert os.listdir(tmp_path) == ["out"]
 
 
 def test_a_file_system_that_became_read_only_says_so_once(tmp_path, monkeypatch):
@@ -186,25 +150,6 @@ def test_a_failed_write_in_the_block_names_the_file(tmp_path):
     with pytest.raises(OSError, match="No space") as raised, whole_file(path):
         raise OSError(errno.ENOSPC, "No space left on device")  # as `write` raises it: without a name
     assert (raised.value.errno, raised.value.filename) == (errno.ENOSPC, str(path))
-
-
-@posix
-def test_the_longest_name_can_be_written_and_a_longer_one_is_known_beforehand(tmp_path):
-    longest = tmp_path / ("n" * 255)
-    check_writable(longest)
-    write_whole(longest, b"x")
-    assert os.listdir(tmp_path) == ["n" * 255]
-    with pytest.raises(OSError, match="too long"):
-        check_writable(tmp_path / ("n" * 256))
-
-
-def test_what_cannot_be_written_is_known_beforehand(tmp_path):
-    with pytest.raises(IsADirectoryError):
-        check_writable(tmp_path)
-    with pytest.raises(FileNotFoundError):
-        check_writable(tmp_path / "none" / "x")
-    check_writable(tmp_path / "new")
-    assert os.listdir(tmp_path) == []
 
 
 def test_on_demand_the_content_is_on_the_disk_before_it_gets_its_name(tmp_path, monkeypatch):

@@ -87,20 +87,6 @@ def test_what_a_device_cannot_run_is_not_used():
     assert no_subgroups.parameters["shape"] == "tuned"
 
 
-def test_findings_of_an_earlier_format_are_ignored_and_replaced(renewed_device, folder, timed):
-    """Format 2 had rows up to a length, the last one for all others."""
-    key = device_key(renewed_device)
-    cache.save(tuned.TUNING_KIND, key, 2, {"shapes": {"reduce": [[None, shape_data(64, 2, 8)]]}, "choices": [5]})
-    assert load_tuning(key) is None
-    context_of(renewed_device).forget("capabilities")
-    assert gw.capabilities(renewed_device).tuning is None
-    shown = CliRunner().invoke(main, ["tune", "--show"])
-    assert "nothing is stored" in shown.output, shown.output
-    timed(1.0, 0.7)
-    tune(renewed_device, ["reduce"], max_items=1000)
-    assert load_tuning(key).keys() == {"reduce"}
-
-
 def test_a_file_that_makes_no_sense_is_ignored(folder):
     """Without workgroups, for one, every reduction would divide by zero."""
     good = shape_data(64, 2, 8)
