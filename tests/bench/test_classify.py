@@ -201,45 +201,6 @@ def _block(source, **options):
     )  # fmt: skip
 
 
-def test_series_of_blocks():
-    samples = Samples(["a", "b"], Mode.LATENCY, 1, False)
-    source = Source(52.0833)
-    for _ in range(2):
-        part = Source(source.period_ns, source.now)
-        for _ in range(5):
-            part.submit((100, 50))
-        source.now = part.now
-        part.ticks[2][0][1] = 0
-        samples.add(_block(part), part.period_ns)
-    a, b = samples.kernels()
-    assert (a.name, len(a.samples_ns), a.invalid) == ("a", 8, {"zero": 2})
-    assert (b.name, len(b.samples_ns), b.invalid) == ("b", 10, {})
-    assert b.median_ns == pytest.approx(50 * 52.0833)
-    whole = samples.whole()
-    assert set(whole) == {"gpu_span", "gpu_sum", "gaps", "cpu_wall", "submit", "encode"}
-    assert whole["gpu_span"].invalid == whole["gaps"].invalid == {"zero": 2}
-    assert len(whole["cpu_wall"].samples_ns) == 10
-    assert np.array(samples.ticks()).shape == (10, 2, 2)
-    assert any("2 zero" in w for w in samples.warnings(None))
-
-
-def test_a_block_is_judged_against_the_canary_before_it():
-    for end, invalid in ((START, {}), (START + 1, {"stale": 1})):
-        samples = Samples(["a"], Mode.HOT, 1, False)
-        samples.add(_block(Source().submit((100,)), previous_end_ticks=end), 1.0)
-        assert samples.kernels()[0].invalid == invalid
-
-
-def test_batches_are_divided_by_their_dispatches_and_raw_ticks_are_not():
-    samples = Samples(["a"], Mode.BATCH, 10, False)
-    source = Source().submit((1000,))
-    samples.add(_block(source), 1.0)
-    assert samples.kernels()[0].samples_ns == (100.0,)
-    assert samples.whole()["cpu_wall"].samples_ns == (source.walls_ns[0] / 10,)
-    assert samples.ticks() == (((START, START + 1000),),)
-    assert "gaps" not in samples.whole()
-
-
 def test_short_kernels_are_told_to_be_batched():
     samples = Samples(["a", "b"], Mode.HOT, 1, False)
     samples.add(_block(Source().submit((99, 101))), 1.0)

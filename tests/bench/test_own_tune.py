@@ -210,16 +210,9 @@ def test_after_a_lost_device_the_others_go_on_with_a_new_one(sweeps_of, monkeypa
 
 
 def test_one_setting_for_all_points_loses_least_at_its_worst(sweeps_of):
-    levels_ns = {
-        (4, "1"): 1000.0,
-        (4, "2"): 1150.0,
-        (4, "4"): 1190.0,
-        (8, "1"): 1300.0,
-        (8, "2"): 1100.0,
-        (8, "4"): 1000.0,
-    }
+    levels_ns = {4: {"1": 1000.0, "2": 1150.0, "4": 1190.0}, 8: {"1": 1300.0, "2": 1100.0, "4": 1000.0}}
     contests = contests_of(sweeps_of(axes=["unroll=True"]), ["tile"])
-    points, _ = tune(contests, lambda n, tile, unroll: levels_ns[n, tile])
+    points, _ = tune(contests, lambda n, tile, unroll: levels_ns[n][tile])
     values, ratio = best_for_all(points)
     assert values == {"tile": 2}
     assert ratio == pytest.approx(1.15, rel=0.02)

@@ -176,18 +176,6 @@ def test_texts_have_the_prologue_of_tint_and_the_hash_of_the_library(few):
     assert few["subgroup_probe"].startswith("enable subgroups;\n")
 
 
-def test_classes_differ_where_devices_do(few):
-    scan = next(case for case in few["cases"] if case["primitive"] == "scan")
-    by_key = dict(zip(few["class_keys"], scan["variants"], strict=True))
-    base = by_key["32/256/16384/false/safe"]
-    for other in ("0/256/16384/false/safe", "32/256/16384/false/tickets", "32/256/16384/false/no"):
-        assert by_key[other] != base
-    assert by_key["32/1024/16384/false/safe"] is not None
-    assert plan_of(few, by_key["32/256/16384/false/no"]).parameters["strategy"] == "reduce_then_scan"
-    assert plan_of(few, base).parameters["strategy"] == "lookback"
-    assert not [key for key in by_key if key.split("/")[3] == "true" and int(key.split("/")[0]) > 8]
-
-
 def test_a_class_that_a_primitive_does_not_fit_has_no_plan(monkeypatch):
     def plan(case, inputs, capacities, capabilities):
         return None if capabilities.is_cpu else made(case, inputs, capacities, capabilities)

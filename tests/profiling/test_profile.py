@@ -62,6 +62,9 @@ def test_regions_primitives_and_kernels(timed):
     assert forward.cpu_time_total_ns >= inner.cpu_time_total_ns >= scans.cpu_time_total_ns > 0
     assert forward.self_cpu_time_ns == forward.cpu_time_total_ns - inner.cpu_time_total_ns
     assert rows["submit", "host"].calls == 4
+    # Self times sum up to the whole.
+    inside = [row for row in prof.key_averages() if row.name not in ("Reduce", "reduce")]
+    assert sum(row.self_gpu_time_ns or 0 for row in inside) == pytest.approx(forward.gpu_time_total_ns)
 
 
 def test_the_gpu_times_are_those_of_the_timing_result(timed):
