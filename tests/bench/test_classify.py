@@ -119,6 +119,9 @@ def test_quantised_to_65536_ns():
     assert set(found.span_classes) == {V}
     assert found.span_ns.mean() == pytest.approx(130_007, rel=0.05)
     assert tick_step_ns(source.ticks, 1.0) == 65_536
+    # In ns; stamps that were never written do not count.
+    assert tick_step_ns([[[5, 5 + 12]], [[0, 5 + 30]], [[0, 0]]], 52.0833) == pytest.approx(6 * 52.0833)
+    assert tick_step_ns([[[0, 7]]], 1.0) is None
 
 
 def test_what_begins_before_the_end_of_equal_stamps_overlaps_them():

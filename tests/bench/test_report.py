@@ -283,7 +283,7 @@ def test_raw_files_that_do_not_fit_are_left_out_and_named(page):
 
 
 def test_many_samples_are_thinned_and_it_says_how_many(page):
-    made = document([measurement(count=2_500, ticks=())])
+    made = document([measurement(count=12_000, ticks=())])
     found = page(a=made)
     (case,) = found.shared()["samples"]
     (series,) = case["series"]
