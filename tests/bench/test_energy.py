@@ -251,14 +251,6 @@ def test_a_run_with_energy_has_a_column_of_it_everywhere(sensed, tmp_path):
     assert table["rows"][0][at]["sort"] == first.joules
 
 
-def test_a_run_without_energy_has_no_column_of_it():
-    made = loaded(document([measurement()]))
-    assert made.results[0].energy is None
-    assert "energy" not in document([measurement()])["results"][0]
-    assert "energy" not in _printed(results_table(made))
-    assert "energy" not in [one["title"] for one in page_tables.results_table([made], ["a"], [])["columns"]]
-
-
 def test_joules_of_two_files_are_judged_by_their_windows():
     old = _file(1.0)
     for joules, verdict in ((1.1, "more"), (0.9, "less"), (1.0, "same")):

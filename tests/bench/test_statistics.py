@@ -62,6 +62,12 @@ def test_intervals_of_few_samples_cover():
         assert scipy.stats.binom.cdf(below[1], n, 0.5) - scipy.stats.binom.cdf(below[0] - 1, n, 0.5) >= 0.95
 
 
+def test_bad_samples_are_refused():
+    for x in [[], [[1.0, 2.0]], [1.0, math.nan], [math.inf]]:
+        with pytest.raises(ArgumentError, match="sample"):
+            summarize(x)
+
+
 def test_a_confidence_that_cannot_be_is_refused():
     for confidence in [0, 1, -0.5, 1.5, 95]:
         with pytest.raises(ArgumentError, match=f"confidence is {confidence}; it must lie between 0 and 1"):
@@ -276,6 +282,14 @@ def test_a_steady_trend_is_not_stationary_though_the_halves_lie_within_the_sprea
         x = 1e5 * (1.04 - 0.04 * np.linspace(0, 1, 40) + 0.015 * rng.standard_normal(40))
         found += not is_stationary(x)
     assert found >= 70, found
+
+
+def test_few_samples_show_nothing_and_a_step_counts_beyond_the_tolerance():
+    assert not is_stationary([1.0] * 7)
+    assert is_stationary([1.0] * 8)
+    x = [1.004e5] * 20 + [1e5] * 20
+    assert is_stationary(x)
+    assert not is_stationary(x, tolerance=0.0039)
 
 
 def test_estimates_of_few_or_short_blocks_are_spread_out():
