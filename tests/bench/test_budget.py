@@ -273,6 +273,11 @@ def test_a_terminal_gets_a_display_that_is_gone_at_the_end():
     assert out.getvalue().endswith("\x1b[1A\x1b[2K"), "the last thing is that it is erased"
 
 
+def test_durations():
+    for seconds, text in ((0.2, "1 s"), (35.4, "35 s"), (100, "1 min 40 s"), (60, "60 s"), (7500, "2 h 5 min")):
+        assert format_duration(seconds) == text
+
+
 # ---- what is said before anything is measured
 
 
