@@ -116,6 +116,13 @@ def test_shares_of_a_result():
             assert rates.share_of_fma == pytest.approx((1 << 18) / entry.whole.gpu_span_ns / 1000)
 
 
+def test_no_share_of_what_is_not_known():
+    failed = measurement(error="x", kernels=(), whole={}, ticks=(), work={})
+    for one, calibration in ((measurement(), None), (failed, CALIBRATION)):
+        rates = with_shares(result_of(one), calibration).rates
+        assert (rates.peak_gbytes_per_s, rates.share_of_peak, rates.share_of_fma) == (None, None, None)
+
+
 def test_what_the_file_says_of_the_device():
     device = loaded(document([])).device
     found = calibrated(device, CALIBRATION)

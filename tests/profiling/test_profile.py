@@ -10,6 +10,7 @@ import time
 import numpy as np
 import pytest
 import wgpu
+from rich.cells import cell_len
 
 import gridwise_py as gw
 from helpers.bare import copy_by_staging, device_with
@@ -244,6 +245,20 @@ def _invented():
         gw.KeyAverage("scan", "kernel", 52, None, None, 7_070.0, 8_080.0, ("64 × 1 × 1 workgroups",), 0),
     ]
     return gw.KeyAverages(rows, "an adapter")
+
+
+@pytest.mark.parametrize("width", [20, 60, 80, 300])
+def test_no_width_cuts_a_name_and_columns_stay_in_line(width):
+    """Whatever characters a name has: rich has its own tables of how wide one is in a terminal."""
+    names = ["スキャンと並べ替え", "e\u0301te\u0301 u\u0308ber", "a plain name", "並べ sort 替え" * 5, LONG]
+    rows = [gw.KeyAverage(name, "region", 3, 1_010.0, 2_020.0, None, 3_030.0, (), 123_456) for name in names]
+    lines = gw.KeyAverages(rows, "an adapter").table(sort_by=None, width=width).splitlines()
+    assert max(map(cell_len, lines)) <= max(width, 56)  # there, what is never left out is as narrow as it can be
+    rule = next(i for i, line in enumerate(lines) if line.startswith("─"))
+    pieces = "".join(re.split(r"  +|left out", line)[0] for line in lines[rule + 1 :])
+    assert pieces.replace(" ", "").startswith("".join(names).replace(" ", ""))
+    assert len({cell_len(line.partition("3.03 µs")[0]) for line in lines if "3.03 µs" in line}) == 1
+    assert sum("3.03 µs" in line for line in lines) == len(names)
 
 
 def test_columns_that_matter_least_are_left_out_first():
