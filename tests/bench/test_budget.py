@@ -135,6 +135,13 @@ def _bench(*words):
     return CliRunner().invoke(main, ["bench", "--processes", "1", *map(str, words)])
 
 
+def test_a_matrix_product_gets_a_size_of_its_kind():
+    n, _, left_out, end_s = _run(6.0, primitives=("matmul",))
+    assert n <= 1 << 12
+    assert end_s < 60
+    assert not left_out
+
+
 @pytest.mark.needs("a CPU adapter")
 def test_a_cpu_chooses_and_says_so(invented, tmp_path):
     path = tmp_path / "a.json"
@@ -271,6 +278,18 @@ def test_a_terminal_gets_a_display_that_is_gone_at_the_end():
         progress._live.refresh()
     assert "1 of 9: copy u32 hot n=2^18" in out.getvalue()
     assert out.getvalue().endswith("\x1b[1A\x1b[2K"), "the last thing is that it is erased"
+
+
+def test_no_more_is_left_than_the_budget_allows():
+    progress, clock, _ = _progress()
+    jobs = _jobs_at(1 << 24)
+    schedule = Schedule(jobs, CostModel(BENCH_PROTOCOL, 6.0), clock, clock.now, budget_s=60.0)
+    progress.planned(schedule, "invented", 1 << 24)
+    progress.began(jobs[0], jobs[1:])
+    schedule.began()
+    assert schedule.left_s(jobs) > 60
+    clock.now += 20.0
+    assert progress.status().endswith("20 s in all, about 40 s left")
 
 
 def test_durations():

@@ -24,6 +24,7 @@ from gridwise_py.cli import main
 from gridwise_py.internals import bind_own
 from gridwise_py.runtime.context import DeviceContext, context_of
 from gridwise_py.runtime.device import device_key
+from helpers.bare import device_with
 
 SMALL = 1 << 17
 
@@ -348,6 +349,12 @@ def test_the_check_of_the_tick_alone_is_kept_if_it_is_good(timed, fast, folder, 
 # ---- beside a run
 
 
+def test_without_timestamps_there_is_nothing_to_calibrate(device, folder):
+    bare = device_with(device)
+    with pytest.raises(gw.TimingUnavailable, match="timestamp-query"):
+        calibrate(bare)
+
+
 def test_a_run_measures_at_its_own_sizes(timed, fast):
     found = calibrate_run(timed, [4000, 4000, 1 << 16, 0, 10**12])
     is_cpu = gw.capabilities(timed).is_cpu
@@ -374,6 +381,10 @@ def test_only_what_does_not_change_is_looked_up(timed, fast, folder):
     kept = calibration._known(timed)
     kept["calibration"] = dataclasses.replace(kept["calibration"], cache_bytes=1 << 20)
     assert calibrate_run(timed, [4000]).cache_bytes == 1 << 20
+
+
+def test_a_run_without_timestamps_has_none(device, folder):
+    assert calibrate_run(device_with(device), [4000]) is None
 
 
 def test_the_fastest_canary_is_kept(timed, folder, monkeypatch):

@@ -29,7 +29,7 @@ from gridwise_py.bench.sampling import energy as energy_module
 from gridwise_py.bench.sampling.energy import Meter, energy_in_windows, window_of
 from gridwise_py.bench.stats.energy import EnergyResult, EnergyWindow, energy_of, judged, pooled_energy
 from gridwise_py.bench.sweep.runner import Request, run_jobs
-from gridwise_py.bench.sweep.suite import Job
+from gridwise_py.bench.sweep.suite import Job, in_rounds
 from gridwise_py.display.quantities import format_energy
 from helpers.results import document, loaded, measurement
 
@@ -293,6 +293,12 @@ def test_visits_of_a_case_are_pooled():
     made = loaded(document(rounds))
     both = tuple(replace(result, round=k) for k, result in enumerate(made.results))
     assert pooled(replace(made, results=both)).results[0].energy.joules == found.joules
+
+
+def test_windows_are_shared_by_processes_and_rounds(sensed):
+    jobs = in_rounds([Job(Case.build("copy", 8, "u32", None), Mode.HOT, 0)], 2, None)
+    made = run_jobs(Request(jobs, _with_energy(), processes=1), None)
+    assert [len(result.energy.windows) for result in made.results] == [2, 2], "of three"
 
 
 def _printed(table):

@@ -22,6 +22,7 @@ CALIBRATION = {
     "device": {key: DEVICE[key] for key in ("adapter", "driver", "backend")},
     "copy": [{"moved_bytes": 1 << 16, "gbytes_per_s": 50.0}, {"moved_bytes": 1 << 28, "gbytes_per_s": 400.0}],
     "fma_gflops": 5000.0,
+    "peaks_gops": {"i32": 5.0, "x": 7.0},
     "floors_ns": {"empty_pass": 1000.0, "gap_between_passes": 200.0},
 }
 
@@ -108,6 +109,7 @@ def test_the_sections_are_there_and_the_summary_comes_first(two_files):
     for wanted in ("devices", "comparison", "primitive-0", "roofline", "drift", "results", "raw"):
         assert wanted in ids
     assert ids.index("devices") < ids.index("comparison") < ids.index("results")
+    assert "FMA 5000 GFLOP/s, i32 multiply-adds 5.00 · 10⁹/s, x 7.00 · 10⁹/s" in " ".join(two_files.text)
 
 
 def _rows(spec):

@@ -4,13 +4,16 @@ And each timer reads the clock it says, at the moments it says.
 """
 
 import importlib
+import io
 import json
+import re
 import time
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
 import gridwise_py as gw
 from gridwise_py.bench.reproduce import timers
@@ -236,3 +239,15 @@ def test_in_a_pipe_there_is_a_line_now_and_then(monkeypatch, capsys):
         for step in "abcdef":
             say(step)
     assert capsys.readouterr().err.splitlines() == ["b", "e"]
+
+
+def test_on_a_terminal_a_step_never_takes_a_second_line(monkeypatch):
+    """What is broken into two lines leaves the second behind in some terminals."""
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=True, width=40, legacy_windows=False)
+    monkeypatch.setattr("gridwise_py.bench.report.console.make_console", lambda **options: console)
+    with importlib.import_module("gridwise_py.cli.output").showing_progress() as progress:
+        progress("vector add with upload and download, without warm-up, 1 of 3: perf_counter + wait")
+    drawn = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", out.getvalue())
+    assert "vector add with upload" in drawn
+    assert max(len(line) for line in re.split(r"[\r\n]", drawn)) <= 40

@@ -57,7 +57,9 @@ def test_every_kind_of_result_is_as_the_schema_says(tmp_path):
         measurement(labels=("one",), mode=Mode.LATENCY),
         measurement(error="DeviceError: lost", ticks=(), kernels=(), whole={}, work={}, stop_reason=None),
         measurement(mismatches=(Mismatch(3, math.nan, 1.0, 5),)),
-        measurement(observations={"power_w": np.float32(3.5), "bad": math.nan, "why": Mode.HOT}),
+        measurement(
+            observations={"power_w": np.float32(3.5), "counts": np.arange(2), "bad": math.nan, "why": Mode.HOT}
+        ),
         measurement(labels=("none valid",), kernels=(Series("none valid", (), None, {"zero": 7}),), canary_ns=()),
     ):
         made = document([one])

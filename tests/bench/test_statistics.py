@@ -224,6 +224,12 @@ def test_a_narrow_interval_is_believed_at_the_second_look():
     assert _run(Stopping(StoppingRule(min_samples=8)), x) == (StopReason.INTERVAL, 12)
 
 
+def test_a_shorter_series_starts_over():
+    stopping = Stopping(StoppingRule())
+    x = times("independent", 2000, np.random.default_rng(8))
+    assert _run(stopping, x) == _run(stopping, x) == _run(Stopping(StoppingRule()), x)
+
+
 def test_asking_after_each_sample_is_cheap(monkeypatch):
     """It looks closely only after the samples have grown by an eighth."""
     looked = []

@@ -138,6 +138,7 @@ def test_a_suite_of_a_file(tmp_path):
         ("sweeps = 1", "sweeps: unknown"),
         ("a = " + "[" * 5000 + "]" * 5000, "nested too deeply"),
         ("[protocol]\nsamples = " + "9" * 5000, "this is not TOML"),
+        ("[protocol]\nseed = -1\n[[sweep]]", ".*seed is -1, but must be an integer from 0"),
         ("[protocol]\nmax_submission_gpu_s = 1e300\n[[sweep]]", r".*max_submission_gpu_s is 1e\+300"),
     ],
 )

@@ -58,6 +58,10 @@ def test_a_table_is_whole_at_every_width(device, monkeypatch, file):
     must = ["scan", "add", "2^24", "1,000,003", "15.9", "ms", "entropy_0.544"]
     for width in WIDTHS:
         check_whole(bench_table(_documents(), width), bench_table(_documents()), width, must)
+    # Where not even names and times fit, each cell has a line.
+    narrow = bench_table(_documents(), 16)
+    assert "GPU time:" in narrow
+    assert max(map(len, narrow.splitlines())) <= 16
 
 
 def test_a_case_has_one_name_everywhere(file):

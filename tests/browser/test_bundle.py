@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import gridwise_py as gw
 from gridwise_py.bench.cases.case import Case
+from gridwise_py.bench.cases.distributions import DISTRIBUTIONS
 from gridwise_py.bench.cases.own_files import load_benchmarks
 from gridwise_py.bench.cases.workloads import USUAL_AXES, WORKLOADS
 from gridwise_py.bench.sweep.axes import collect_axes
@@ -93,6 +94,22 @@ def test_items_of_every_datatype_are_random_and_sorted_where_they_must_be():
             assert (items < 0).any()
         elif dtype.kind == "i":
             assert (items < 0).mean() == pytest.approx(0.5, abs=0.1)
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_distributions_are_of_the_same_kind_as_those_of_numpy(name):
+    if name in ("zipf", "specials"):
+        with pytest.raises(gw.ArgumentError, match=f"no data of the distribution '{name}'; it has uniform, "):
+            _recipe(INPUT, "u4", distribution=name)
+        return
+    items = _recipe(INPUT, "u4", distribution=name).items(np.dtype("u4"))
+    numpys = DISTRIBUTIONS[name](np.random.default_rng(0), N, np.dtype("u4"))
+    assert len(np.unique(items)) == pytest.approx(len(np.unique(numpys)), rel=0.1)
+    ones = [np.unpackbits(x.view(np.uint8)).mean() for x in (items, numpys)]
+    if name not in ("few", "equal"):
+        assert ones[0] == pytest.approx(ones[1], abs=0.02)
+    assert (np.sort(items) == items).all() == (np.sort(numpys) == numpys).all()
+    assert (np.sort(items)[::-1] == items).all() == (np.sort(numpys)[::-1] == numpys).all()
 
 
 def test_every_maker_of_data_has_a_recipe_of_its_kind():

@@ -131,6 +131,10 @@ REFUSED = {
         _each(lambda e: e["whole"]["series"]["gpu_span"]["summary"].update(ci_low_ns=9e9, ci_high_ns=1.0)),
         "series.gpu_span.summary",
     ),
+    "an interval with one end": (
+        _each(lambda e: e["whole"]["series"]["gpu_span"]["summary"].update(ci_low_ns=None)), "series.gpu_span.summary",
+    ),
+    "a span shorter than its kernel": (_each(lambda e: e["whole"].update(gpu_span_ns=5.0)), "gpu_span_ns: 5, but"),
     "a canary that takes no time": (_each(lambda e: e.update(canary_ns=[0, 0, 0, 0])), "canary_ns"),
     "a tick of 1e30 ns": (_each(lambda e: e.update(tick_period_ns=1e30)), "tick_period_ns"),
     "stamps of more kernels": (_stamps([1, 2], [3, 4], [5, 6]), "$.results[0].samples"),

@@ -11,9 +11,9 @@ import gridwise_py as gw
 from gridwise_py.bench.cases.mode import Mode
 from gridwise_py.bench.results.model import Results
 from gridwise_py.fleet import files as fleet_files
-from gridwise_py.fleet.files import member_path, parse_fleet, read_fleet
+from gridwise_py.fleet.files import member_path, names_of, parse_fleet, read_fleet
 from gridwise_py.fleet.judge import LEAST_PEERS, judge
-from gridwise_py.fleet.members import fleet_of, merged
+from gridwise_py.fleet.members import fleet_of, host_of, merged
 from gridwise_py.fleet.model import Status, Verdict
 from gridwise_py.fleet.table import fleet_lines
 from gridwise_py.storage.json_files import json_text
@@ -178,6 +178,15 @@ def test_what_comes_first():
     assert _by_id(judged, "node0-gpu3").ratio == pytest.approx(1.0, abs=0.02)
 
 
+def test_a_wrong_result_says_nothing_about_time():
+    made = fleet(8, 1)
+    measured = tuple(replace(each, wrong=True, rounds_ns=(1.0,)) for each in made.members[0].measured)
+    judged = judge(replace(made, members=(replace(made.members[0], measured=measured), *made.members[1:])))
+    assert judged.members[0].cases == 0
+    assert judged.members[0].cases_wrong == 24
+    assert all(case.low > 0.9 for case in judged.groups[0].cases)
+
+
 def test_why_a_device_is_slow():
     def because(**options):
         judged = judge(fleet(32, 1, **options))
@@ -293,6 +302,16 @@ def test_no_file_that_can_be_read_is_an_error(folder, tmp_path):
         read_fleet([tmp_path / "bad.json", tmp_path / "absent.json"])
     with pytest.raises(gw.ArgumentError, match="no regular file"):
         read_fleet([tmp_path])
+
+
+def test_names_are_as_long_as_they_must_be(tmp_path):
+    paths = [tmp_path / "a/x.json", tmp_path / "b/x.json", tmp_path / "b/y.json"]
+    assert names_of(paths) == ["a/x", "b/x", "b/y"]
+    assert names_of(paths[1:]) == ["x", "y"]
+    assert names_of([paths[0], paths[0]]) == ["x", "x"]
+    assert [host_of(name) for name in ("node7-gpu3", "node7.gpu0", "node_gpu", "gpu1", "a/node1-gpu12")] == [
+        "node7", "node7", "node_gpu", "gpu1", "a/node1",
+    ]  # fmt: skip
 
 
 def test_two_devices_of_one_id_are_numbered_whatever_came_first():

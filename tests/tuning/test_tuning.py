@@ -87,6 +87,35 @@ def test_what_a_device_cannot_run_is_not_used():
     assert no_subgroups.parameters["shape"] == "tuned"
 
 
+@pytest.mark.parametrize(
+    ("kernel", "fields", "plan"),
+    [
+        ("sort_keys", {"workgroup_size": 256, "items": 6, "parts": 2, "look": 1},
+         lambda c, n: gw.Sort.plan_for(capabilities=c, lengths={"input": n, "output": n})),
+        ("segmented_sort", {"workgroup_size": 256, "items": 6},
+         lambda c, n: gw.SegmentedSort.plan_for(
+             capabilities=c, lengths={"keys": n, "offsets": 9, "output_keys": n})),
+        ("axis_rows", {"workgroup_size": 128, "vecs": 2, "max_blocks": 7},
+         lambda c, n: gw.ReduceAxis.plan_for(
+             capabilities=c, lengths={"input": n, "output": n // 500}, shape=(n // 500, 500), axis=1)),
+        ("matmul", {"tile_m": 32, "tile_n": 32, "tile_k": 8, "thread_m": 4, "thread_n": 4, "stages": 1, "unroll": 8},
+         lambda c, n: gw.MatMul.plan_for(capabilities=c, lengths=dict.fromkeys(("a", "b", "output"), n),
+                                         m=n // 100, n=100, k=100)),
+    ],
+)  # fmt: skip
+def test_sorts_and_matrices_use_what_was_tuned_too(kernel, fields, plan):
+    def kernels(n, shape):
+        found = plan(dataclasses.replace(ROOMY, tuning={kernel: [[9999, 10_000, shape]]}), n)
+        return found.kernels
+
+    usual = {n: plan(ROOMY, n).kernels for n in (10_000, 10_500)}
+    assert kernels(10_000, fields) != usual[10_000]
+    assert kernels(10_500, fields) == usual[10_500]
+    if kernel != "axis_rows":  # whose sizes are cut to the limits
+        size = "tile_m" if kernel == "matmul" else "workgroup_size"
+        assert kernels(10_000, fields | {size: 1 << 14}) == usual[10_000]
+
+
 def test_a_file_that_makes_no_sense_is_ignored(folder):
     """Without workgroups, for one, every reduction would divide by zero."""
     good = shape_data(64, 2, 8)
