@@ -17,7 +17,7 @@ from rich.console import Console
 
 import gridwise_py as gw
 from gridwise_py.bench.reproduce import timers
-from gridwise_py.bench.reproduce.experiments import EXPERIMENTS
+from gridwise_py.bench.reproduce.experiments import EXPERIMENTS, quantised
 from gridwise_py.bench.reproduce.lab import Lab
 from gridwise_py.bench.reproduce.model import Experiment, Outcome, Verdict
 from gridwise_py.bench.reproduce.run import reproduce
@@ -111,6 +111,12 @@ def test_what_a_device_lacks_comes_before_any_measurement():
         )
         assert len(each.claim) > 20, each.name
         assert len(each.source) > 20, each.name
+
+
+def test_a_coarse_clock_rounds_both_stamps_down():
+    assert quantised(0, 99_999, 100_000) == 0
+    assert quantised(99_999, 100_001, 100_000) == 100_000  # 2 ns that read as a step
+    assert quantised(5, 65_541, 65_536) == 65_536
 
 
 @pytest.fixture

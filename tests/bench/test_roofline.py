@@ -59,13 +59,14 @@ def _case(ns, *, labels=("k",), moved=10**8, flops=0, gaps_ns=None, more=None, *
     return made
 
 
-def test_memory_and_arithmetic(points):
+def test_memory_and_arithmetic(points, call):
     (point,) = points(_case(100_000, flops=10**6))
     assert (point["predicted_ns"], point["bound"]) == (pytest.approx(10**8 / 1000), "memory")
     assert point["share"] == pytest.approx(1)
     assert (point["intensity"], point["gflops"]) == (0.01, 10**6 / 100_000)
     (point,) = points(_case(100_000, flops=4 * 10**9))
     assert (point["predicted_ns"], point["bound"]) == (pytest.approx(200_000), "arithmetic")
+    assert json.loads(call(_case(100_000), "--format", "json").stdout)["ceilings"]["ridge"] == 20
     # Small copies are slower, and cold ones are memory.
     for moved, mode, predicted_ns in ((10**7, "hot", 10**4.5), (10**6, "hot", 10_000), (10**6, "cold", 1000)):
         (point,) = points(_case(50_000, moved=moved, mode=mode))

@@ -58,6 +58,9 @@ def test_a_table_is_whole_at_every_width(device, monkeypatch, file):
     must = ["scan", "add", "2^24", "1,000,003", "15.9", "ms", "entropy_0.544"]
     for width in WIDTHS:
         check_whole(bench_table(_documents(), width), bench_table(_documents()), width, must)
+    # Prose that has no room beside a row is below it.
+    point = json.loads(gridwise("roofline", file, "--format", "json").stdout)["points"][0]
+    assert point["why"][:40] in gridwise("roofline", file, env={"COLUMNS": "60"}).stdout
     # Where not even names and times fit, each cell has a line.
     narrow = bench_table(_documents(), 16)
     assert "GPU time:" in narrow
