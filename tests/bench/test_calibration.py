@@ -221,34 +221,6 @@ def test_atomic_additions_are_all_made(device):
         np.testing.assert_array_equal(added, expected)
 
 
-def test_a_stored_calibration_from_before_there_were_peaks_is_completed(timed, fast, folder):
-    found = calibrate(timed)
-    (path,) = folder.glob("calibration-*")
-    document = json.loads(path.read_text())
-    del document["peaks_gops"], document["calibration"]["peaks_gops"]
-    path.write_text(json.dumps(document))
-    context_of(timed).forget("calibration")  # as another process
-    assert calibration_of(timed).peaks_gops == {}
-    fast.clear()
-    assert calibrate(timed) == found
-    assert fast == ["keep_busy", "peaks_gops"]
-    assert json.loads(path.read_text())["peaks_gops"] == dict.fromkeys(probes.peaks_of(timed), 30e3)
-
-
-def test_peaks_that_only_some_devices_of_an_adapter_have_are_measured_there(timed, fast, folder, monkeypatch):
-    monkeypatch.setattr(probes, "peaks_of", lambda device: ["i32"])
-    few = calibrate(timed)
-    assert set(few.peaks_gops) == {"i32"}
-    fast.clear()
-    assert calibrate(timed) is few
-    assert fast == []
-    monkeypatch.setattr(probes, "peaks_of", lambda device: ["i32", "f16"])
-    assert calibrate(timed).peaks_gops == {"i32": 30e3, "f16": 30e3}
-    assert fast == ["keep_busy", "peaks_gops"]
-    monkeypatch.setattr(probes, "peaks_of", lambda device: ["i32"])
-    assert "f16" in calibrate(timed, refresh=True).peaks_gops, "as good as ever"
-
-
 # ---- what is made of them
 
 
@@ -340,7 +312,7 @@ def test_a_broken_file_is_ignored_and_written_anew(timed, fast, folder):
         _changed(device={}),
         _inside(lambda document: document["calibration"].pop("floors_ns")),
         _inside(lambda document: document["tick_check"].update(span_ns="long")),
-        *(lambda _, text=text: text for text in ("", "[]", "null", "\0", "\xff\xfe")),
+        *(lambda _, text=text: text for text in ("", "[]", "null", "\0", "\xff\xfe", "[" * 200_000)),
     ):
         path.write_bytes(spoil(path.read_text()).encode("latin-1"))
         context_of(timed).forget("calibration")
@@ -374,13 +346,13 @@ def test_the_check_of_the_tick_alone_is_kept_if_it_is_good(timed, fast, folder, 
     assert document["tick_check"] is None, "the machine may have been busy: another process looks again"
 
 
+# ---- beside a run
+
+
 def test_without_timestamps_there_is_nothing_to_calibrate(device, folder):
     bare = device_with(device)
     with pytest.raises(gw.TimingUnavailable, match="timestamp-query"):
         calibrate(bare)
-
-
-# ---- beside a run
 
 
 def test_a_run_measures_at_its_own_sizes(timed, fast):

@@ -252,17 +252,6 @@ def test_products_and_sums_that_a_gpu_makes_one_operation_of_are_right():
     assert mismatch(highest, {"p": p}, {"output": np.where(place < N // 2, place + 2, place - 2)}) is not None
 
 
-def test_groups_minima_are_exact_also_beside_sums():
-    several = {"total": (P, "sum"), "least": (P, "min"), "most": (P, "max")}
-    groups = gw.GroupBy(None, gw.u32("c"), several, capabilities=FULL)
-    inputs = {"p": RNG.uniform(1, 2, N).astype(np.float32), "c": RNG.integers(0, 9, N).astype(np.uint32)}
-    outputs = dict(zip(groups.signature.outputs, groups.reference(**inputs), strict=True))
-    for name in several:
-        got = outputs[name].copy()
-        got[3] = np.nextafter(got[3], np.float32(np.inf))
-        assert (mismatch(groups, inputs, {**outputs, name: got}) is None) == (name == "total")
-
-
 def test_what_only_selects_must_be_exact():
     x = CASES["selected"][1].astype(np.float32)
     scan = gw.Scan(None, "f32", LAST, capabilities=FULL)
@@ -284,12 +273,6 @@ def test_an_infinity_is_right_only_where_numpy_has_it():
         assert mismatch(scan, {"input": x}, {"output": output}) is None
         output[60] = 3.0
         assert mismatch(scan, {"input": x}, {"output": output}).index == 60
-
-
-def test_measure_calls_a_product_right(device, steady_clock):
-    x = CASES["products"][1].astype(np.float32)
-    measured = gw.measure(_small_reduce(device, "f32", gw.Multiply), protocol=SHORT, input=x)
-    assert measured.correct, measured.mismatches
 
 
 def test_halves_of_words_are_put_back(device, steady_clock):

@@ -28,7 +28,7 @@ from gridwise_py.bench.results.rounds import pooled
 from gridwise_py.bench.sampling import energy as energy_module
 from gridwise_py.bench.sampling.energy import Meter, energy_in_windows, window_of
 from gridwise_py.bench.stats.energy import EnergyResult, EnergyWindow, energy_of, judge_energy, pooled_energy
-from gridwise_py.bench.sweep.runner import Request, _in_numbers, run_jobs
+from gridwise_py.bench.sweep.runner import Request, run_jobs
 from gridwise_py.bench.sweep.suite import Job, in_rounds
 from gridwise_py.display.quantities import format_energy
 from helpers.results import document, loaded, measurement
@@ -161,45 +161,6 @@ def test_the_temperature_is_noted_and_its_drift_is_a_warning():
     assert board.measure(run).warnings == ()
 
 
-def test_a_window_in_which_the_sensor_falls_silent_ends_with_its_last_step():
-    board = Board()
-    run, stop_s = board.work(1, 300.0), board.now + 1.8
-
-    def falls_silent():
-        seen = board.seen
-        run()
-        if board.now > stop_s:
-            board.seen = seen
-        return 1
-
-    window = window_of(board.meter, falls_silent, 2.0, lambda: None)
-    assert window.duration_s < 1.8
-    assert 10 <= window.steps <= 18
-    assert window.energy_j / window.calls == pytest.approx(3.0, rel=0.02)
-
-
-def test_a_pause_between_readings_hides_no_steps():
-    board = Board()
-    run, pauses = board.work(1, 300.0), iter([0.0] * 60 + [1.2] + [0.0] * 1000)
-
-    def stalls():
-        board.spend(next(pauses), 300.0)
-        return run()
-
-    window = window_of(board.meter, stalls, 2.0, lambda: None)
-    assert 19 <= window.steps <= 22
-
-
-def test_a_window_without_a_step_before_it_begins_anyway():
-    board = Board()
-    board.sensor = EnergySensor("slow", "counter", board.read, 0.001)
-    window = window_of(Meter(board.sensor, lambda: board.now), board.work(1, 100.0), 0.5, lambda: None)
-    assert isinstance(window, EnergyWindow)
-    assert 0.4 <= window.duration_s <= 0.6
-    assert window.energy_j / window.duration_s == pytest.approx(100.0, rel=0.03)
-    assert EnergyWindow(1.0, 0.0, 1, 0, None).power_w is None
-
-
 # ---- on a device
 
 
@@ -290,14 +251,6 @@ def test_a_run_with_energy_has_a_column_of_it_everywhere(sensed, tmp_path):
     assert table["rows"][0][at]["sort"] == first.joules
 
 
-def test_a_run_without_energy_has_no_column_of_it():
-    made = loaded(document([measurement()]))
-    assert made.results[0].energy is None
-    assert "energy" not in document([measurement()])["results"][0]
-    assert "energy" not in _printed(results_table(made))
-    assert "energy" not in [one["title"] for one in page_tables.results_table([made], ["a"], [])["columns"]]
-
-
 def test_joules_of_two_files_are_judged_by_their_windows():
     old = _file(1.0)
     for joules, verdict in ((1.1, "more"), (0.9, "less"), (1.0, "same")):
@@ -342,14 +295,10 @@ def test_visits_of_a_case_are_pooled():
     assert pooled(replace(made, results=both)).results[0].energy.joules == found.joules
 
 
-def test_windows_are_shared_by_processes_and_rounds():
-    for processes, rounds, each in ((1, 1, 6), (5, 1, 2), (2, 3, 1), (50, 1, 1)):
-        jobs = in_rounds([Job(Case.build("copy", 8, "u32", None), Mode.HOT, 0)], rounds, None)
-        request = Request(jobs, gw.SamplingProtocol(energy_windows=6), processes=processes)
-        assert _in_numbers(request, on_cpu=False).protocol.energy_windows == each
-    for options, words in (({"energy_windows": -1}, "energy_windows"), ({"energy_window_s": 0}, "energy_window_s=0")):
-        with pytest.raises(gw.ArgumentError, match=words):
-            gw.SamplingProtocol(**options)
+def test_windows_are_shared_by_processes_and_rounds(sensed):
+    jobs = in_rounds([Job(Case.build("copy", 8, "u32", None), Mode.HOT, 0)], 2, None)
+    made = run_jobs(Request(jobs, _with_energy(), processes=1), None)
+    assert [len(result.energy.windows) for result in made.results] == [2, 2], "of three"
 
 
 def _printed(table):

@@ -12,21 +12,16 @@ import pytest
 import gridwise_py as gw
 from gridwise_py.bench.calibrate.canary import CanaryTime
 from gridwise_py.bench.calibrate.kernels import bind_canary, bind_flush
-from gridwise_py.bench.cases.case import Case
 from gridwise_py.bench.cases.mode import Mode
 from gridwise_py.bench.checks.check import Mismatch
 from gridwise_py.bench.results.entries import result_of
 from gridwise_py.bench.sampling import measure
 from gridwise_py.bench.sampling import sampler as sampling
-from gridwise_py.bench.sampling.measure import measure_case
 from gridwise_py.bench.sampling.sampler import Sampler
 from gridwise_py.bench.sampling.samples import Samples
 from gridwise_py.bench.stats.series import StopReason
-from gridwise_py.planning.signature import Argument
-from gridwise_py.primitives.base import Primitive
 from gridwise_py.runtime.context import context_of
 from helpers.bare import device_with
-from helpers.cases import FULL
 
 X = np.random.default_rng(7).integers(0, 1000, 20_011, dtype=np.uint32)
 
@@ -81,6 +76,13 @@ def test_a_measurement_says_everything(timed, device, scan, mode):
     for series in (*m.kernels, m.whole["gpu_span"], m.whole["gpu_sum"], m.whole["gaps"]):
         assert len(series.samples_ns) + sum(series.invalid.values()) == 6, series.name
         assert series.summary.count == len(series.samples_ns)
+    spans_ns = [(sample[-1][1] - sample[0][0]) * m.tick_period_ns for sample in m.ticks]
+    trials = m.protocol["batch_trials"] if mode == "batch" else 1
+    assert m.whole["gpu_span"].samples_ns == pytest.approx([ns / trials for ns in spans_ns])
+    parts_ns = np.array(m.whole["gpu_sum"].samples_ns) + m.whole["gaps"].samples_ns
+    np.testing.assert_allclose(parts_ns, m.whole["gpu_span"].samples_ns)
+    begins = [begin for sample in m.ticks for begin, _ in sample]
+    assert begins == sorted(begins), "kernels a, b, c, and again a, b, c"
     blocks = 2
     assert len(m.canary_ns) == 2 * blocks
     assert all(ns > 0 for ns in m.canary_ns)
@@ -184,20 +186,6 @@ def test_the_result_of_a_function_is_checked(device):
         gw.measure(gw.Benchmark(lambda: print(gw.cumsum(x)), reference=X), device=device, protocol=_protocol())
 
 
-def test_the_span_holds_kernels_and_gaps(timed, scan):
-    m = gw.measure(scan, protocol=_protocol(), input=X)
-    total = np.array(m.whole["gpu_sum"].samples_ns) + m.whole["gaps"].samples_ns
-    np.testing.assert_allclose(total, m.whole["gpu_span"].samples_ns)
-    spans = [(sample[-1][1] - sample[0][0]) * m.tick_period_ns for sample in m.ticks]
-    np.testing.assert_allclose(m.whole["gpu_span"].samples_ns, spans)
-
-
-def test_trials_run_in_the_order_abc_abc(timed, scan):
-    m = gw.measure(scan, protocol=_protocol(), input=X)
-    begins = [begin for sample in m.ticks for begin, _ in sample]
-    assert begins == sorted(begins)
-
-
 def test_samples_begin_after_the_canary_before_them(timed, device, scan):
     sampler = Sampler(device, scan.bind(input=gw.asarray(X, device)).bound_plan, Mode.HOT, _protocol())
     sampler.warm_up()
@@ -212,13 +200,6 @@ def test_latency_is_the_wall_of_a_submission_per_trial(timed, scan):
     for span, wall, submit in zip(*(m.whole[k].samples_ns for k in ("gpu_span", "cpu_wall", "submit")), strict=True):
         assert span <= 1.02 * wall  # from before the submission to after the wait, whoever stops this process
         assert submit <= wall
-
-
-def test_a_batch_is_one_submission_whose_span_lies_within_its_wall(timed, device):
-    m = gw.measure(gw.Copy(device), mode="batch", protocol=_protocol(samples=4, batch_trials=100), input=X)
-    assert np.array(m.ticks).shape == (4, 1, 2), "100 trials are one pass"
-    spans, walls = m.whole["gpu_span"].samples_ns, m.whole["cpu_wall"].samples_ns
-    assert all(0 < span <= 1.02 * wall for span, wall in zip(spans, walls, strict=True))
 
 
 def test_the_size_of_a_batch_is_chosen(timed, device):
@@ -395,11 +376,6 @@ def test_the_rule_says_when_to_stop(timed, scan, monkeypatch):
     assert len(m.ticks) == 9
 
 
-def test_the_default_rule_ends(timed, device):
-    m = gw.measure(gw.Copy(device), protocol=_protocol(samples=None, block_trials=50, timeout_s=0.3), input=X)
-    assert m.stop_reason in StopReason
-
-
 # ---- inputs that are changed, and checks
 
 
@@ -410,24 +386,6 @@ def test_in_place_inputs_are_put_back_before_each_trial(timed, device, scan):
     assert m.protocol["restored"] == ["input"]
     assert "cpu_wall" not in m.whole, "a wall with copies in it would mislead"
     np.testing.assert_array_equal(x.to_numpy(), np.cumsum(X, dtype=np.uint32))
-
-
-INCREMENT = """
-@group(0) @binding(0) var<storage, read_write> x: array<u32>;
-@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
-  if (id.x < arrayLength(&x)) { x[id.x] += 1u; }
-}"""
-
-
-def test_named_arguments_are_put_back(timed, device):
-    kernel = gw.Kernel(device, INCREMENT, {"x": "read_write"}, lambda n: -(-n["x"] // 64), dtypes={"x": "u32"})
-    for restore, expected in ((["x"], X + 1), ((), None)):
-        x = gw.asarray(X, device)
-        gw.measure(kernel, protocol=_protocol(), restore=restore, x=x)
-        if expected is None:
-            assert (x.to_numpy() > X + 5).all()
-        else:
-            np.testing.assert_array_equal(x.to_numpy(), expected)
 
 
 def test_a_batch_cannot_put_anything_back(timed, device, scan):
@@ -456,17 +414,6 @@ def test_a_wrong_result_is_found(timed, device):
     assert unchecked.correct
     assert not unchecked.checked
     assert UNCHECKED.search(repr(unchecked))
-
-
-def test_a_result_that_nothing_is_known_about_is_not_called_right(timed, device):
-    kernel = gw.Kernel(device, INCREMENT, {"x": "read_write"}, lambda n: -(-n["x"] // 64), dtypes={"x": "u32"})
-    m = gw.measure(kernel, protocol=_protocol(), x=X)
-    assert not m.checked
-    assert UNCHECKED.search(repr(m))
-    assert "not checked" in m._repr_html_()
-    m = gw.measure(kernel, protocol=_protocol(), x=X, check=lambda outputs: None)
-    assert m.checked
-    assert repr(m).endswith("right)")
 
 
 def test_the_last_result_is_checked_too(timed, device, scan):
@@ -598,35 +545,6 @@ def test_bad_arguments(device, scan):
         gw.SamplingProtocol(timeout_s=0)
     with pytest.raises(gw.ArgumentError, match="warmup_s is nan"):
         gw.SamplingProtocol(warmup_s=float("nan"))
-
-
-# ---- cases of sweeps
-
-
-def test_cases(timed, device):
-    for primitive in ("copy", "scan"):
-        m = measure_case(device, Case.build(primitive, 1000, "f32", "add"), _protocol(samples=2), "hot")
-        assert m.correct, m
-        assert (m.primitive, m.n, m.case["datatype"]) == (primitive, 1000, "f32")
-
-
-def test_an_argument_of_any_datatype_has_that_of_the_case():
-    class Anything(Primitive):
-        arguments = (Argument("input", datatype=None), Argument("output", is_output=True, datatype=None, length=1))
-
-        def plan(self, layout):
-            raise NotImplementedError
-
-    inputs = Case("copy", 10, "f32").inputs(Anything(None, capabilities=FULL), seed=0)
-    assert {name: (x.size, x.dtype) for name, x in inputs.items()} == {"input": (10, np.float32)}
-
-
-def test_a_case_that_fails_is_a_measurement_with_an_error(device):
-    m = measure_case(device, Case("scan", 1 << 40, "u32", "add"), _protocol(), "hot")
-    assert m.error
-    assert not m.correct
-    assert m.time_ns is None
-    assert measure_case(device, Case("copy", 10, "u32"), _protocol(), "tepid").error.startswith("ArgumentError")
 
 
 # ---- benchmark

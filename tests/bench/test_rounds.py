@@ -2,9 +2,7 @@
 
 import io
 import re
-import warnings
 
-import numpy as np
 import pytest
 from rich.console import Console
 
@@ -13,11 +11,9 @@ from gridwise_py.bench.calibrate.probes import TickCheck
 from gridwise_py.bench.cases.mode import Mode
 from gridwise_py.bench.report.table import results_table
 from gridwise_py.bench.results.entries import result_of
-from gridwise_py.bench.results.rounds import pooled, pooled_series
+from gridwise_py.bench.results.rounds import pooled
 from gridwise_py.bench.results.schema import check_document
 from gridwise_py.bench.results.shares import calibrated, with_shares
-from gridwise_py.bench.stats.series import Series
-from gridwise_py.bench.stats.statistics import summarize
 from helpers.results import document, loaded, measurement, series
 
 # ---- rounds
@@ -48,26 +44,6 @@ def test_samples_of_all_rounds_are_one_series():
     check_document(pooled(loaded(_rounds([1.0, 2.0], [1.0]))).to_json(), "pooled")
 
 
-def test_the_interval_shows_that_rounds_differ():
-    """Each is narrow by itself."""
-    rng = np.random.default_rng(1)
-    levels = (100.0, 101.0, 99.0, 100.5)
-    # Two samples of each, which are too few to show that they depend on each other.
-    rounds = [(level + 0.01 * rng.standard_normal(2)).tolist() for level in levels]
-    rounds[0] += [90.0, 110.0]
-    (entry,) = pooled(loaded(_rounds(*rounds))).results
-    summary = entry.gpu_span.summary
-    # Student's t of three degrees of freedom.
-    half = 3.182 * np.std(levels, ddof=1) / 2
-    assert summary.ci_low_ns == pytest.approx(summary.median_ns - half, abs=0.1)
-    assert summary.ci_high_ns == pytest.approx(summary.median_ns + half, abs=0.1)
-
-
-def test_a_case_of_one_round_stays_as_it_is():
-    made = loaded(document([measurement(), measurement(n=5)]))
-    assert pooled(made) == made
-
-
 def test_a_round_that_failed_or_was_wrong_is_not_forgotten():
     made = _rounds([100.0], [102.0], [104.0])
     made["results"][1] |= {"correct": False, "mismatch": "item 3"}
@@ -79,15 +55,6 @@ def test_a_round_that_failed_or_was_wrong_is_not_forgotten():
         entry |= {"correct": False, "error": "DeviceError: lost"}
     (entry,) = pooled(loaded(made)).results
     assert entry.error == "DeviceError: lost"
-
-
-def test_the_table_has_a_row_per_case():
-    console = Console(width=140, record=True, file=io.StringIO())
-    console.print(results_table(loaded(_rounds([1e5, 1.01e5], [1.1e5, 1.11e5]))))
-    lines = [line for line in console.export_text().splitlines() if line.startswith("scan")]
-    assert len(lines) == 1
-    assert "83.8 %" not in lines[0]
-    assert "79.5 %" in lines[0] or "79.6 %" in lines[0]
 
 
 def test_no_time_is_surer_than_half_a_step_of_the_clock():
@@ -151,11 +118,8 @@ def test_shares_of_a_result():
 
 def test_no_share_of_what_is_not_known():
     failed = measurement(error="x", kernels=(), whole={}, ticks=(), work={})
-    for result in (
-        with_shares(result_of(measurement()), None),
-        with_shares(result_of(failed), CALIBRATION),
-    ):
-        rates = result.rates
+    for one, calibration in ((measurement(), None), (failed, CALIBRATION)):
+        rates = with_shares(result_of(one), calibration).rates
         assert (rates.peak_gbytes_per_s, rates.share_of_peak, rates.share_of_fma) == (None, None, None)
 
 
@@ -169,16 +133,6 @@ def test_what_the_file_says_of_the_device():
     assert not found.calibration.unknown
     without = calibrated(device, None)
     assert (without.floors, without.calibration) == (None, None)
-
-
-def test_one_round_with_samples_tells_nothing_of_how_rounds_differ():
-    """Its interval is that of its samples; the deviation of a single median is not asked for."""
-    one = Series("k", (1.0, 2.0, 3.0, 4.0, 9.0), None, {"zero": 1})
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        found = pooled_series([one, Series("k", (), None, {"zero": 2})])
-    assert found.summary == summarize(one.samples_ns)
-    assert found.invalid == {"zero": 3}
 
 
 def test_two_rounds_are_told_apart_by_student_t():

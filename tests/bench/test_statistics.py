@@ -87,14 +87,6 @@ def test_order_of_a_summary(x):
     assert s == summarize(x)
 
 
-@given(series, st.integers(-8, 8))
-def test_a_summary_scales_with_its_unit(x, exponent):
-    scaled = summarize([2.0**exponent * value for value in x]).to_json()
-    for name, value in summarize(x).to_json().items():
-        same = value is None or name in ("count", "outliers")
-        assert scaled[name] == (value if same else pytest.approx(2.0**exponent * value)), name
-
-
 def test_the_interval_of_independent_samples_is_that_of_scipy():
     """The bootstrap draws medians without drawing samples: it must be the same distribution."""
     from scipy.stats import bootstrap
@@ -156,24 +148,6 @@ def test_autocorrelation_time():
     assert autocorrelation_time([1.0, 2.0]) == 1
 
 
-@given(st.floats(1, 100), st.integers(1, 5000))
-def test_blocks_fit(tau, count):
-    length = block_length(tau, count)
-    assert 1 <= length <= max(count // 10, 1)
-
-
-def test_resamples_are_made_of_whole_blocks():
-    x = np.arange(100.0)
-    rows = resample(x, 5, np.random.default_rng(0), 50)
-    assert rows.shape == (50, 100)
-    assert set(((rows[:, 1:] - rows[:, :-1]).reshape(50, 99)[:, [0, 1, 2, 3, 5, 6]] % 100).ravel()) == {1.0}
-
-
-def test_interquartile_mean_leaves_out_both_ends():
-    assert interquartile_mean(np.array([0.0, 1, 2, 3, 4, 5, 6, 1000])) == 3.5
-    assert interquartile_mean(np.array([[1.0, 2.0]])).tolist() == [1.5]
-
-
 # ---- stopping
 
 
@@ -183,21 +157,6 @@ def _run(stopping: Stopping, x: np.ndarray, sample_s: float = 0.0) -> tuple[Stop
         if reason is not None:
             return reason, n
     return None, len(x)
-
-
-def test_stops_when_the_interval_is_narrow():
-    reason, n = _run(Stopping(StoppingRule()), times("independent", 5000, np.random.default_rng(1)))
-    assert reason is StopReason.INTERVAL
-    assert 50 <= n < 400
-    s = summarize(times("independent", 5000, np.random.default_rng(1))[:n])
-    assert (s.ci_high_ns - s.ci_low_ns) / s.median_ns < 0.015
-
-
-def test_dependent_samples_take_longer():
-    rng = np.random.default_rng(4)
-    plain = np.median([_run(Stopping(StoppingRule()), times("independent", 5000, rng))[1] for _ in range(15)])
-    dependent = np.median([_run(Stopping(StoppingRule()), times("autocorrelated", 5000, rng))[1] for _ in range(15)])
-    assert dependent > 3 * plain
 
 
 def test_as_many_samples_as_the_interval_needs():
@@ -227,12 +186,6 @@ def test_one_look_shows_no_plateau():
     rule = Stopping(StoppingRule(max_samples=10**6))
     assert [rule.reason(list(x[:n]), 0.0) for n in (60, 600, 6000)] == [None] * 3
     assert [rule.reason(list(x[:n]), 0.0) for n in (8000, 10_000)] == [None, StopReason.PLATEAU]
-
-
-def test_coarse_ticks_are_a_plateau():
-    rng = np.random.default_rng(3)
-    x = np.where(rng.random(5000) < 0.5, 65_536.0, 131_072.0)
-    assert _run(Stopping(StoppingRule()), x)[0] is StopReason.PLATEAU
 
 
 def test_an_interval_that_narrows_as_it_should_is_no_plateau():
@@ -269,10 +222,6 @@ def test_a_narrow_interval_is_believed_at_the_second_look():
     assert _run(Stopping(StoppingRule()), x) == (StopReason.INTERVAL, 56)
     assert _run(Stopping(StoppingRule(min_samples=80)), x) == (StopReason.INTERVAL, 90)
     assert _run(Stopping(StoppingRule(min_samples=8)), x) == (StopReason.INTERVAL, 12)
-
-
-def test_equal_samples_stop_at_once():
-    assert _run(Stopping(StoppingRule(min_samples=30)), np.full(1000, 5.0)) == (StopReason.INTERVAL, 30)
 
 
 def test_a_shorter_series_starts_over():
@@ -341,16 +290,12 @@ def test_a_steady_trend_is_not_stationary_though_the_halves_lie_within_the_sprea
     assert found >= 70, found
 
 
-def test_a_step_within_the_tolerance_is_stationary():
-    x = [1.004e5] * 20 + [1e5] * 20
-    assert is_stationary(x)
-    assert is_stationary(x, tolerance=0.0041)
-    assert not is_stationary(x, tolerance=0.0039)
-
-
-def test_few_samples_show_nothing():
+def test_few_samples_show_nothing_and_a_step_counts_beyond_the_tolerance():
     assert not is_stationary([1.0] * 7)
     assert is_stationary([1.0] * 8)
+    x = [1.004e5] * 20 + [1e5] * 20
+    assert is_stationary(x)
+    assert not is_stationary(x, tolerance=0.0039)
 
 
 def test_estimates_of_few_or_short_blocks_are_spread_out():
@@ -461,8 +406,3 @@ def test_blocks_have_the_length_of_politis_and_white():
             best = (2 * g**2 / d * count) ** (1 / 3)
             assert block_length(tau, count) == min(math.ceil(best), max(count // 10, 1))
             assert block_length(1.0, count) == 1
-
-
-def test_long_series_get_fewer_resamples():
-    for n, rows in [(100, 1000), (1000, 1000), (2000, 500), (5000, 300)]:
-        assert resample(np.zeros(n), 3, np.random.default_rng(0)).shape == (rows, n)

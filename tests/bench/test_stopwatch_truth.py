@@ -8,21 +8,14 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.bench.cases.mode import Mode
-from gridwise_py.bench.sampling.conditions import Conditions
-from gridwise_py.bench.sampling.protocol import SamplingProtocol
-from gridwise_py.bench.sampling.sampler import Sampler, WarmUp
-from gridwise_py.bench.sampling.samples import Samples
-from gridwise_py.timing.queries import MAX_PAIRS
-from gridwise_py.timing.result import Span, TimingResult
 
 X = np.arange(1000, dtype=np.uint32)
 
 
 def _result(begin, end):
-    spans = (Span("k", begin, end, 1.0),)
-    fields = {field.name: None for field in dataclasses.fields(TimingResult)}
-    return TimingResult(**{**fields, "labels": ("k",), "trials": 1, "spans": spans, "warnings": ()})
+    spans = (gw.Span("k", begin, end, 1.0),)
+    fields = {field.name: None for field in dataclasses.fields(gw.TimingResult)}
+    return gw.TimingResult(**{**fields, "labels": ("k",), "trials": 1, "spans": spans, "warnings": ()})
 
 
 def _benchmark(device, stamps):
@@ -60,49 +53,30 @@ def test_benchmark_of_calls_without_a_flaw_says_nothing_of_it(device):
     assert gw.benchmark(lambda: None, n_warmup=0, n_iters=2, device=device).gpu_span is None
 
 
-# ---- more timestamps than a device has
+# ---- protocols that do not fit
 
 
-def _sampler(device, **protocol):
+def _measure(device, **protocol):
     scan = gw.Scan(device, "u32", strategy="reduce_then_scan", tuning=gw.ScanTuning(workgroup_size=64))
-    bound = scan.bind(input=gw.asarray(X, device)).bound_plan
-    return Sampler(device, bound, Mode.HOT, SamplingProtocol(warmup_s=0.0, check_unit=False, **protocol))
+    protocol = gw.SamplingProtocol(warmup_s=0.0, max_warmup_s=0.01, check_unit=False, **protocol)
+    return gw.measure(scan, protocol=protocol, input=X)
 
 
 def test_more_canaries_than_timestamps_are_refused_before_anything_is_submitted(device, require):
     require("timestamp-query")
-    kernels = _sampler(device).kernels
-    most = (MAX_PAIRS - kernels) // 2
     used = gw.timing_helper(device).pairs_in_use
-    with pytest.raises(gw.ArgumentError, match=rf"100,000 times .*\(canary_passes\) .* is {most:,}$"):
-        _sampler(device, canary_passes=100_000)
-    with pytest.raises(gw.ArgumentError):
-        _sampler(device, canary_passes=most + 1)
-    assert gw.timing_helper(device).pairs_in_use == used
+    with pytest.raises(gw.ArgumentError, match=r"100,000 times .*\(canary_passes\) .* is [\d,]+$") as refused:
+        _measure(device, canary_passes=100_000)
+    most = int(str(refused.value).rpartition(" ")[2].replace(",", ""))
     with pytest.raises(gw.ArgumentError, match="canary_passes"):
-        gw.measure(gw.Copy(device), protocol=SamplingProtocol(canary_passes=100_000), input=X)
+        _measure(device, canary_passes=most + 1)
+    assert gw.timing_helper(device).pairs_in_use == used
 
 
-def test_a_block_has_no_more_samples_than_there_are_timestamps(device, require):
+def test_a_block_has_no_more_samples_than_there_are_timestamps(device, require, monkeypatch):
     require("timestamp-query")
-    kernels = _sampler(device).kernels
-    sampler = _sampler(device, canary_passes=(MAX_PAIRS - 4 * kernels) // 2)
-    sampler._size(1e3)
-    assert sampler.block_samples == 4
-    plain = _sampler(device)
-    plain._size(1e3)
-    assert plain.block_samples == 100
-
-
-# ---- warnings
-
-
-def test_a_long_trial_is_never_as_long_as_what_it_exceeds():
-    for trial_ns, said in [(99e6, False), (100.4e6, False), (106e6, True), (2.5e9, True)]:
-        warm = WarmUp(0.3, trial_ns, stationary=True)
-        conditions = Conditions(SamplingProtocol(), Mode.HOT, warm, 1, 1, 1, 1.0, "device_poll", True)
-        found = [w for w in conditions.warnings(Samples(["k"], Mode.HOT, 1, False)) if "one trial takes" in w]
-        assert bool(found) == said
-        for text in found:
-            taken, limit = text.removeprefix("one trial takes ").split(" of GPU time")[0].split(", more than the ")
-            assert taken != limit
+    monkeypatch.setattr("gridwise_py.bench.sampling.sampler.MAX_PAIRS", 64)
+    options = {"samples": 9, "submission_trials": 1}
+    few, plain = (_measure(device, canary_passes=passes, **options).protocol for passes in (30, 3))
+    assert few["block_samples"][0] == 4, "of its one kernel"
+    assert plain["block_samples"][0] == 9

@@ -1,6 +1,5 @@
-"""Suites, the order of cases, what a failing case does to the others, and runs that are gone on with."""
+"""Suites and axes, the order of cases, what a failing case does to the others, and runs that are gone on with."""
 
-import io
 import json
 import os
 import re
@@ -11,26 +10,23 @@ from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
-from rich.console import Console
 
 import gridwise_py as gw
+from gridwise_py import ArgumentError
 from gridwise_py.bench.cases.case import Case
 from gridwise_py.bench.cases.mode import Mode
 from gridwise_py.bench.cases.workloads import WORKLOADS
-from gridwise_py.bench.report.console import make_console
-from gridwise_py.bench.report.table import results_table
 from gridwise_py.bench.results.entries import result_of
 from gridwise_py.bench.results.reader import read_results
 from gridwise_py.bench.results.rounds import pooled
 from gridwise_py.bench.results.schema import check_document
 from gridwise_py.bench.results.writer import partial_path
 from gridwise_py.bench.sweep import runner, worker
-from gridwise_py.bench.sweep.axes import collect_axes
+from gridwise_py.bench.sweep.axes import Axis, collect_axes, parse_axis
 from gridwise_py.bench.sweep.runner import Request, RunProgress, run_jobs
 from gridwise_py.bench.sweep.suite import (
     BENCH_PROTOCOL,
     DEFAULT_AXES,
-    DEFAULT_PRIMITIVES,
     Job,
     Sweep,
     in_processes,
@@ -38,12 +34,11 @@ from gridwise_py.bench.sweep.suite import (
     load_suite,
     plan_jobs,
     suite_names,
-    with_n,
 )
 from gridwise_py.cli import main
-from gridwise_py.cli.progress import BenchProgress
 from gridwise_py.storage.json_files import write_json
 from helpers.results import measurement
+from helpers.tables import bench_table
 
 SHORT = gw.SamplingProtocol(
     batch_trials=1, warmup_s=0.0, max_warmup_s=0.05, timeout_s=1e-6, block_trials=2, check_unit=False
@@ -74,13 +69,6 @@ def test_each_case_is_there_once_and_the_yardstick_is_first_at_its_n_and_mode():
     # It has as many bytes.
     jobs = _jobs("n=2^20", "datatype=u32,u64", primitives=("sort",))
     assert [str(job) for job in jobs] == ["copy u32 n=2^20", "copy u32 n=2^21", "sort u32 n=2^20", "sort u64 n=2^20"]
-
-
-def test_the_order_is_random_and_that_of_its_seed():
-    jobs = _jobs("n[pow2]=[1:20]")
-    one = in_rounds(jobs, 1, seed=1)
-    assert one == in_rounds(jobs, 1, seed=1) != in_rounds(jobs, 1, seed=2)
-    assert one != jobs == sorted(one, key=lambda job: job.position) == in_rounds(jobs, 1, seed=None)
 
 
 def test_each_round_visits_every_case_in_an_order_of_its_own():
@@ -148,6 +136,10 @@ def test_a_suite_of_a_file(tmp_path):
             r"protocol\.warmup_s: warmup_s is -1, .*must be a finite number: 0, or from",
         ),
         ("sweeps = 1", "sweeps: unknown"),
+        ("a = " + "[" * 5000 + "]" * 5000, "nested too deeply"),
+        ("[protocol]\nsamples = " + "9" * 5000, "this is not TOML"),
+        ("[protocol]\nseed = -1\n[[sweep]]", ".*seed is -1, but must be an integer from 0"),
+        ("[protocol]\nmax_submission_gpu_s = 1e300\n[[sweep]]", r".*max_submission_gpu_s is 1e\+300"),
     ],
 )
 def test_where_a_wrong_suite_is_wrong(tmp_path, text, problem):
@@ -337,8 +329,7 @@ def test_a_native_abort_is_the_error_of_its_case(invented, monkeypatch):
 def test_a_run_says_whether_it_held_the_clock(invented, monkeypatch):
     inside, real = [], runner.measure_job
     monkeypatch.setattr(runner, "measure_job", lambda *args: inside.append("job") or real(*args))
-    legends = {"held": "clock was held", "not held": "clock was not held", "not applicable": None}
-    for state, legend in legends.items():
+    for state, legend in (("held", "clock was held"), ("not held", "clock was not held"), ("not applicable", "")):
 
         @contextmanager
         def clock_held(_, state=state):
@@ -351,11 +342,9 @@ def test_a_run_says_whether_it_held_the_clock(invented, monkeypatch):
         made = run_jobs(Request(_jobs("n=12", "datatype=u32"), SHORT, processes=1), None)
         assert inside == [True, *["job"] * len(made.results), False]
         assert made.context.clock == state
-        check_document(made.to_json(), "made")
-        console = make_console(file=io.StringIO(), width=120)
-        console.print(results_table(made))
-        assert ("clock was" in console.file.getvalue()) == (legend is not None)
-        assert legend is None or legend in console.file.getvalue()
+        text = bench_table(made.to_json())
+        assert legend in text
+        assert legend or "clock was" not in text
 
 
 # ---- several processes
@@ -482,26 +471,6 @@ def test_a_budget_is_filled_with_whole_processes(workers, monkeypatch, tmp_path)
     assert {(r.process, r.round) for r in read_results(path).results} == {(0, 0)}, "nor for a second round"
 
 
-@pytest.mark.needs("a CPU adapter")
-def test_a_short_budget_begins_with_one_process_and_says_what_follows(workers, monkeypatch):
-    """The n that is chosen leaves time for a second one, with one round each."""
-    workers()
-    monkeypatch.setattr(runner, "MOST_PROCESSES", 3)
-    monkeypatch.setattr(runner, "copy_item_ns", lambda device: 6.0)
-    said = io.StringIO()
-    request = Request(
-        _copies(1), BENCH_PROTOCOL, processes=None, fills_budget=True, budget_s=25.0,
-        jobs_at=lambda n: plan_jobs(with_n([Sweep(DEFAULT_PRIMITIVES, collect_axes([], {}, DEFAULT_AXES))], n)),
-    )  # fmt: skip
-    with BenchProgress(Console(file=said, width=80)) as shown:
-        made = run_jobs(request, None, progress=shown)
-    first, *others = said.getvalue().splitlines()
-    assert ": one process, then more until 25 s are over, which narrow the intervals; Ctrl-C" in first
-    assert "n = 2^14: the largest" in first
-    assert others[0].startswith("process 1, 1 of 9: copy u32")
-    assert {(r.process, r.round) for r in made.results} == {(0, 0), (1, 0), (2, 0)}
-
-
 def test_cases_with_narrow_intervals_are_left_out_of_later_processes(workers, monkeypatch, tmp_path):
     """Seven processes at least, and narrow twice in a row; the other cases are measured until the end."""
     workers()
@@ -526,16 +495,61 @@ def test_cases_with_narrow_intervals_are_left_out_of_later_processes(workers, mo
     assert {one.position: one.processes for one in read_results(path).levels} == {0: 8, 1: 8}
 
 
-@pytest.mark.slow
-def test_workers_measure_as_this_process_does(device):
-    made = run_jobs(Request(_copies(1000, 2000), SHORT, processes=2), None)
-    assert [(r.process, r.n, r.checked, r.error) for r in made.results] == [
-        (0, 1000, True, None), (1, 1000, False, None), (0, 2000, True, None), (1, 2000, False, None),
-    ]  # fmt: skip
-    assert all(r.correct and r.samples for r in made.results)
-
-
 def test_a_case_in_a_child_is_measured_and_its_error_is_that_of_its_case(device):
     entry = worker.measure_isolated(None, Job(Case("copy", 1 << 40, "u32"), Mode.BATCH, 4), SHORT)
     assert "Error" in entry.error
     assert (entry.correct, entry.position) == (False, 4)
+
+
+# ---- axes
+
+
+def test_what_an_axis_means():
+    for text, name, values in [
+        ("n=1000", "n", (1000,)),
+        ("n=1_000,2^10,2**3,1e6,1.5e3", "n", (1000, 1024, 8, 1_000_000, 1500)),
+        ("n[pow2]=[16:28:2]", "n", tuple(2**i for i in range(16, 29, 2))),
+        ("n[pow10]=[0:2]", "n", (1, 10, 100)),
+        ("n=[10:30:10]", "n", (10, 20, 30)),
+        (" n[pow2] = [ 1 : 3 ] ", "n", (2, 4, 8)),
+        ("datatype=u32,f32", "datatype", ("u32", "f32")),
+        ("mode=cold,hot,batch,latency", "mode", ("cold", "hot", "batch", "latency")),
+    ]:
+        assert parse_axis(text) == Axis(name, values)
+
+
+def test_where_a_wrong_axis_is_wrong():
+    for text, column, problem in [
+        ("", 1, "no axis ''"),
+        ("m=1", 1, "no axis 'm'; there are n, datatype, op, distribution, run, segment, share, bins, k, along, mode"),
+        ("n", 2, "'=' is missing"),
+        ("n[pow3]=1", 3, "no modifier 'pow3'"),
+        ("n=1,,2", 5, "'' is not a count"),
+        ("n=10, x", 7, "'x' is not a count"),
+        ("n=-1", 3, "'-1' is not a count"),
+        ("n[pow2]=65", 9, "too large"),
+        ("n[pow2]=[16:x:2]", 13, "'x' is not a count"),
+        ("n=[20:10]", 7, "before its begin 20"),
+        ("n=[1:2:3:4]", 10, "at most three parts"),
+        ("n=1:2", 3, "in brackets"),
+        ("n=[1:2", 3, "no partner"),
+        ("n=[0:1e9]", 4, "more than 10,000 values"),
+        ("n=5,5", 3, "twice"),
+        ("datatype=u32,f63", 14, "'f63' is not one of u32, i32, f32"),
+        ("bins=256,0", 6, "0 is no value of 'bins': it must be at least 1"),
+    ]:
+        with pytest.raises(ArgumentError) as caught:
+            parse_axis(text)
+        headline, shown, caret = str(caught.value).split("\n")
+        assert problem in headline
+        assert f"column {column}:" in headline
+        assert shown == f"  {text}"
+        assert caret.index("^") == column + 1
+
+
+def test_short_options_defaults_and_repeats():
+    axes = collect_axes(["n=1,2"], {"op": "min", "mode": None}, {"n": "5", "op": "add", "datatype": "u32"})
+    assert {name: axis.values for name, axis in axes.items()} == {"n": (1, 2), "op": ("min",), "datatype": ("u32",)}
+    for texts, short in ((["n=1", "n=2"], {}), (["n=1"], {"n": "2"})):
+        with pytest.raises(ArgumentError, match="'n' is given twice"):
+            collect_axes(texts, short, {})

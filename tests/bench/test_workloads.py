@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.bench.cases.case import Case, array_items
+from gridwise_py.bench.cases.case import Case
 from gridwise_py.bench.cases.mode import Mode
 from gridwise_py.bench.cases.own_primitives import STRUCT_REDUCTIONS
 from gridwise_py.bench.cases.workloads import USUAL_AXES, WORKLOADS
@@ -52,34 +52,11 @@ def test_keys_have_runs_of_the_mean_length_whatever_their_datatype():
         assert (alone[1:] != alone[:-1]).all()
 
 
-@pytest.mark.parametrize("name", ["scan_by_key", "reduce_by_key"])
-def test_by_key_the_datatype_is_that_of_the_items(name):
-    inputs = _inputs(_case(name, datatype="f32"))
-    assert (inputs["keys"].dtype, inputs["items"].dtype) == (np.uint32, np.float32)
-
-
 def test_segments_have_the_length_and_the_last_one_the_rest():
     for n in (0, 1, 99, 100, 101, 1050):
         inputs = _inputs(_case("segmented_reduce", n))
         assert inputs["items"].size == n
         np.testing.assert_array_equal(inputs["offsets"], [*range(0, n, 100), n])
-
-
-def test_counts_fill_the_output_and_some_are_0():
-    for n in (0, 1, 7, 8, 1000, 1001):
-        counts = _inputs(_case("repeat", n))["counts"]
-        assert counts.sum() == n
-        assert counts.size == -(-n // 8)
-        assert n < 1000 or counts.min() == 0
-        assert _case("repeat", n).options["size"] == max(n, 1)
-
-
-def test_an_axis_has_the_length_of_a_segment():
-    for n, rows, columns in ((0, (0, 100), (100, 0)), (7, (1, 7), (7, 1)), (1050, (10, 100), (100, 10))):
-        assert _case("reduce_axis", n).options["shape"] == rows
-        assert _case("reduce_axis", n, along="columns").options["shape"] == columns
-        for along, axis in (("rows", 1), ("columns", 0)):
-            assert _case("reduce_axis", n, along=along).make(None, FULL).axes == (axis,)
 
 
 def test_a_search_has_sorted_keys_and_the_queries_of_the_distribution():
@@ -128,11 +105,6 @@ def test_an_axis_that_a_primitive_lacks_makes_no_further_case():
     ]  # fmt: skip
 
 
-def test_the_copy_kernel_of_a_case_has_as_many_items_as_its_longest_array():
-    assert [array_items(name, 1 << 20) for name in ("scan", "repeat", "segmented_scan")] == [1 << 20] * 3
-    assert array_items("matmul", 100) == 10_000
-
-
 # ---- checks
 
 
@@ -170,15 +142,6 @@ def test_a_wrong_reduction_to_a_struct_is_found():
         else:
             wrong = right * np.float32(1.01) + np.float32(1e-4)
         assert mismatch(primitive, inputs, {"output": wrong}) is not None, name
-
-
-def test_a_group_by_has_scattered_keys_and_as_many_rows_of_each():
-    case = _case("group_by", 100_000, run="20")
-    keys = _inputs(case)["keys"]
-    assert case.options["key_bits"] == 13
-    assert keys.max() < 5000
-    assert 4900 < np.unique(keys).size <= 5000
-    assert np.count_nonzero(np.diff(keys.astype(np.int64))) > 99_000
 
 
 def test_a_scatter_puts_each_item_in_a_place_of_its_own(device):

@@ -7,34 +7,27 @@ import sys
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import gridwise_py as gw
-from gridwise_py.bench.results.reader import read_results
-from gridwise_py.cli import main
-from gridwise_py.storage.locks import locked
+from helpers.commands import COMMANDS, being_written, gridwise
 from helpers.results import measure_here, measure_nothing
 
 SHORT = ["--processes", "1", "--warmup-s", "0", "--sampling-s", "0", "--trials", "2"]
 
 
-def _run(*words):
-    return CliRunner().invoke(main, [str(word) for word in words])
-
-
 def test_every_command_and_option_has_help():
-    for words in ([], *([name] for name in main.commands)):
-        result = _run(*words, "--help")
+    for words in ([], *([name] for name in COMMANDS)):
+        result = gridwise(*words, "--help")
         assert result.exit_code == 0
         assert result.output.startswith("Usage: ")
-        assert _run(*words, "-h").output == result.output
-    shown = _run("--help").output
-    for name, command in main.commands.items():
+        assert gridwise(*words, "-h").output == result.output
+    shown = gridwise("--help").output
+    for name, command in COMMANDS.items():
         assert name in shown
         for parameter in command.params:
             is_option = parameter.param_type_name == "option"
             assert not is_option or parameter.help, f"{name} {parameter.opts}"
-    assert _run("--version").output.startswith("gridwise, version ")
+    assert gridwise("--version").output.startswith("gridwise, version ")
 
 
 @pytest.fixture
@@ -51,30 +44,12 @@ def here(device, monkeypatch):
 
 
 def test_the_table(here):
-    result = _run("bench", "scan", "--n", "2^12", "--datatype", "u32", *SHORT)
+    result = gridwise("bench", "scan", "--n", "2^12", "--datatype", "u32", *SHORT)
     assert result.exit_code == 0, result.output
     lines = result.output.splitlines()
     assert any(line.split()[:3] == ["copy", "u32", "2^12"] and line.split()[-1] == "right" for line in lines)
     assert any(line.split()[:4] == ["scan", "add", "u32", "2^12"] and line.split()[-1] == "right" for line in lines)
     assert "2 trials a sample" in result.stdout
-
-
-@pytest.mark.slow
-def test_a_sweep_and_its_file(device, tmp_path):
-    path = tmp_path / "out.json"
-    words = ["-a", "n[pow2]=[4:8:4]", "-a", "op=add,min", "--datatype", "i32", "--mode", "batch,latency"]
-    result = _run("bench", "reduce", *words, *SHORT, "--json", path)
-    assert result.exit_code == 0, result.output
-    assert f"wrote {path}" in result.output
-    document = read_results(path)
-    found = {(e.primitive, e.n, e.op, e.mode) for e in document.results}
-    ns, modes = (16, 256), ("batch", "latency")
-    assert found == {("reduce", n, op, mode) for n in ns for op in ("add", "min") for mode in modes} | {
-        ("copy", n, None, mode) for n in ns for mode in modes
-    }
-    assert document.context.command == ("bench", "reduce", *words, *SHORT, "--json", "out.json")
-    assert str(tmp_path) not in path.read_text()
-    assert os.listdir(tmp_path) == ["out.json"]
 
 
 def test_a_suite(here, tmp_path):
@@ -83,9 +58,9 @@ def test_a_suite(here, tmp_path):
         "[[sweep]]\nprimitives = ['scan']\naxes = ['n=100', 'datatype=u32']\n"
     )
     path = tmp_path / "out.json"
-    result = _run("bench", "--suite", tmp_path / "tiny.toml", "--trials", 4, "--json", path, "--order", "given")
+    result = gridwise("bench", "--suite", tmp_path / "tiny.toml", "--trials", 4, "--json", path, "--order", "given")
     assert result.exit_code == 0, result.output
-    document = read_results(path)
+    document = gw.read_results(path)
     assert document.context.suite == "tiny"
     # What is typed goes before what the suite says.
     assert document.protocol["batch_trials"] == 4
@@ -102,18 +77,18 @@ def test_a_suite_is_narrowed(invented, tmp_path):
     )
     path = tmp_path / "out.json"
     words = ["--suite", tmp_path / "tiny.toml", "scan", "-a", "n=10,20", "--mode", "hot", "--processes", 1]
-    result = _run("bench", *words, "--json", path, "--order", "given")
+    result = gridwise("bench", *words, "--json", path, "--order", "given")
     assert result.exit_code == 0, result.output
-    found = [(entry.primitive, entry.n, entry.mode) for entry in read_results(path).results]
+    found = [(entry.primitive, entry.n, entry.mode) for entry in gw.read_results(path).results]
     assert found == [(name, n, "hot") for n in (10, 20) for name in ("copy", "scan")]
-    assert _run("bench", "--suite", tmp_path / "tiny.toml", "copy").exit_code == 2
+    assert gridwise("bench", "--suite", tmp_path / "tiny.toml", "copy").exit_code == 2
 
 
 def test_rounds_are_results_of_their_own_and_one_row(invented, tmp_path):
     path = tmp_path / "out.json"
-    result = _run("bench", "copy", "--n", "2^12", "--datatype", "u32", *SHORT, "--rounds", 3, "--json", path)
+    result = gridwise("bench", "copy", "--n", "2^12", "--datatype", "u32", *SHORT, "--rounds", 3, "--json", path)
     assert result.exit_code == 0, result.output
-    assert [(entry.round, entry.position) for entry in read_results(path).results] == [(0, 0), (1, 0), (2, 0)]
+    assert [(entry.round, entry.position) for entry in gw.read_results(path).results] == [(0, 0), (1, 0), (2, 0)]
     assert sum("2^12" in line for line in result.stdout.splitlines()) == 1
 
 
@@ -121,9 +96,9 @@ def test_rounds_are_results_of_their_own_and_one_row(invented, tmp_path):
 def test_what_the_device_can_do_is_in_the_file_and_its_share_in_the_table(device, require, tmp_path):
     require("timestamp-query")
     path = tmp_path / "out.json"
-    result = _run("bench", "scan", "--n", "2^12", "--mode", "hot,cold", *SHORT, "--json", path)
+    result = gridwise("bench", "scan", "--n", "2^12", "--mode", "hot,cold", *SHORT, "--json", path)
     assert result.exit_code == 0, result.output
-    document = read_results(path)
+    document = gw.read_results(path)
     assert document.device.floors["empty_pass_ns"] > 0
     calibration = document.device.calibration
     assert calibration.tick_check["ratio"] > 0
@@ -147,33 +122,33 @@ def test_all_adapters_in_turn(device, monkeypatch, tmp_path):
     asked = []
     monkeypatch.setattr("gridwise_py.bench.sweep.runner.request_device", lambda which: asked.append(which) or device)
     path = tmp_path / "out.json"
-    result = _run("bench", "copy", "--n", 100, "--datatype", "u32", *SHORT, "--adapter", "all", "--json", path)
+    result = gridwise("bench", "copy", "--n", 100, "--datatype", "u32", *SHORT, "--adapter", "all", "--json", path)
     assert result.exit_code == 0, result.output
     assert asked == [adapter.index for adapter in gw.list_adapters()]
     assert sorted(os.listdir(tmp_path)) == sorted(f"out.adapter{index}.json" for index in asked)
     for index in asked:
-        assert [entry.n for entry in read_results(tmp_path / f"out.adapter{index}.json").results] == [100]
+        assert [entry.n for entry in gw.read_results(tmp_path / f"out.adapter{index}.json").results] == [100]
 
 
 def test_a_wrong_result_is_shown_and_is_4(here, monkeypatch, tmp_path):
     monkeypatch.setattr(gw.Scan, "reference", lambda self, input: np.cumsum(input, dtype=np.uint32) + np.uint32(1))
     path = tmp_path / "out.json"
-    result = _run("bench", "scan", "--n", 1000, "--datatype", "u32", *SHORT, "--json", path)
+    result = gridwise("bench", "scan", "--n", 1000, "--datatype", "u32", *SHORT, "--json", path)
     assert result.exit_code == 4, result.output
     assert "WRONG" in result.output
     assert "item 0 is" in result.output
     assert "1,000 wrong items" in " ".join(result.output.split())
-    scan = next(entry for entry in read_results(path).results if entry.primitive == "scan")
+    scan = next(entry for entry in gw.read_results(path).results if entry.primitive == "scan")
     assert scan.correct is False
     assert scan.mismatch.startswith("item 0 is")
 
 
 def test_a_case_that_fails_is_2_and_the_rest_goes_on(here, tmp_path):
     path = tmp_path / "out.json"
-    result = _run("bench", "reduce", "--n", "0,100", "--op", "min", "--datatype", "u32", *SHORT, "--json", path)
+    result = gridwise("bench", "reduce", "--n", "0,100", "--op", "min", "--datatype", "u32", *SHORT, "--json", path)
     assert result.exit_code == 2, result.output
     assert "failed" in result.output
-    errors = {(e.primitive, e.n): e.error for e in read_results(path).results}
+    errors = {(e.primitive, e.n): e.error for e in gw.read_results(path).results}
     assert errors.pop(("reduce", 0)).startswith("EmptyReductionError")
     assert set(errors.values()) == {None}
 
@@ -183,24 +158,17 @@ BAD_INPUT = [
     (["bench", "quicksort"], "'quicksort' is not one of"),
     (["bench", "scna"], "did you mean 'scan'?"),
     (["tune", "--max-n", "2^x"], "'2^x' is not a count"),
-    (["tune", "--max-n", "0"], "'0' is not a count of at least 1"),
     (["bench", "copy", "--rounds", "100000000"], "but a run has at most 1,000,000"),
-    (["bench", "--nonsense"], "--nonsense"),
     (["bench", "--n", "12,x"], "'x' is not a count"),
-    (["bench", "--datatype", "f63"], "'f63' is not one of"),
-    (["bench", "--mode", "warm"], "'warm' is not one of"),
     (["bench", "-a", "n[pow2]=[16:x]"], "column 13"),
     (["bench", "-a", "n=1", "--n", "2"], "'n' is given twice"),
     (["bench", "--trials", "0"], "--trials"),
     (["bench", "--suite", "slow"], "no suite 'slow'"),
-    (["bench", "--suite", "quick", "--n", "x"], "'x' is not a count"),
     (["bench", "--suite", "quick", "copy"], "the suite 'quick' has none of copy"),
     (["bench", "--rounds", "0"], "--rounds"),
     (["bench", "--adapter", "no such adapter"], "no adapter has 'no such adapter'"),
     (["bench", "--json", "no/such/folder/x.json"], "does not exist; make it first"),
     (["bench", "--resume", "none.json"], "none.json"),
-    (["plot"], "FILE"),
-    (["plot", "none.json"], "--out"),
     (["plot", "none.json", "-o", "x.png"], "none.json: cannot be read"),
     (["plot", "none.json", "-o", "no/such/folder/x.png"], "does not exist; make it first"),
     (["bench", "copy", "--warmup-s", "5min"], "'5min' is not a number of seconds; write one without a unit: 300"),
@@ -218,7 +186,7 @@ BAD_INPUT = [
 def test_bad_input_is_2_and_says_what_is_wrong(device, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for words, said in BAD_INPUT:
-        result = _run(*words)
+        result = gridwise(*words)
         assert (result.exit_code, said in result.output) == (2, True), (words, result.output)
         assert os.listdir(tmp_path) == []
 
@@ -226,10 +194,10 @@ def test_bad_input_is_2_and_says_what_is_wrong(device, tmp_path, monkeypatch):
 def test_files_that_cannot_be_resumed_are_2(device, tmp_path):
     path = tmp_path / "out.json"
     path.write_text('{"schema": "gridwise.bench", "schema_version": 99}')
-    result = _run("bench", "copy", "--n", 10, *SHORT, "--resume", path)
+    result = gridwise("bench", "copy", "--n", 10, *SHORT, "--resume", path)
     assert result.exit_code == 2
     assert "$.schema_version: 99 is newer" in result.output
-    result = _run("bench", "copy", "--n", 10, *SHORT, "--resume", path, "--adapter", "all")
+    result = gridwise("bench", "copy", "--n", 10, *SHORT, "--resume", path, "--adapter", "all")
     assert result.exit_code == 2
     assert "--adapter all" in result.output
     assert path.read_text() == '{"schema": "gridwise.bench", "schema_version": 99}'
@@ -240,10 +208,10 @@ def test_the_partial_file_of_another_run_is_not_replaced(invented, tmp_path):
     path, partial = tmp_path / "out.json", tmp_path / "out.partial.json"
     partial.write_text("finished cases")
     words = ["bench", "copy", "--n", 10, *SHORT, "--json", path]
-    refused = _run(*words)
+    refused = gridwise(*words)
     assert (refused.exit_code, partial.read_text(), path.exists()) == (2, "finished cases", False)
     assert f"--resume {partial}" in refused.output
-    assert _run(*words, "--overwrite").exit_code == 0
+    assert gridwise(*words, "--overwrite").exit_code == 0
     assert path.is_file()
 
 
@@ -255,13 +223,13 @@ def test_two_runs_do_not_write_the_same_file(invented, tmp_path):
         ([*bench, "--adapter", "all"], "out.adapter0.json"),
         (["reproduce", "trials", "--repeats", 2, "--warmup-s", 0], "out.json"),
     ):
-        with locked(tmp_path / name):
-            refused = _run(*words, "--json", tmp_path / "out.json", "--overwrite")
+        with being_written(tmp_path / name):
+            refused = gridwise(*words, "--json", tmp_path / "out.json", "--overwrite")
             assert (refused.exit_code, os.listdir(tmp_path)) == (2, [f".{name}.lock"])
         said = f"process {os.getpid()}) writes {tmp_path / name} now; wait for its end, or name another"
         assert said in refused.output
         if words[0] == "bench":
-            assert _run(*words, "--json", tmp_path / "out.json", "--overwrite").exit_code == 0
+            assert gridwise(*words, "--json", tmp_path / "out.json", "--overwrite").exit_code == 0
             written = os.listdir(tmp_path)
             assert name in written
             for each in written:
@@ -280,7 +248,7 @@ def test_no_adapter_is_5(words):
 
 def test_info_as_json(device, monkeypatch):
     monkeypatch.setattr(gw, "request_device", lambda adapter: device)
-    result = _run("info", "--format", "json")
+    result = gridwise("info", "--format", "json")
     assert result.exit_code == 0
     document = json.loads(result.stdout)
     assert document["adapters"][0]["index"] == 0

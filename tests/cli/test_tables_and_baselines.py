@@ -4,54 +4,19 @@ import csv
 import json
 
 import pytest
-from click.testing import CliRunner
 
-from gridwise_py.bench.results.reader import read_results
-from gridwise_py.cli import main
-from gridwise_py.display.table import Column, Table
-from gridwise_py.storage.json_files import write_json
-from helpers.results import document, measure_here, measurement
+import gridwise_py as gw
+from helpers.commands import gridwise
+from helpers.results import document, measure_here, measurement, write
 
 SHORT = [
-    "--n",
-    "2^10",
-    "--datatype",
-    "u32",
-    "--processes",
-    "1",
-    "--warmup-s",
-    "0",
-    "--sampling-s",
-    "0",
-    "--trials",
-    "2",
-]
-
-
-def _run(*words):
-    return CliRunner().invoke(main, [str(word) for word in words])
+    "--n", "2^10", "--datatype", "u32", "--processes", "1", "--warmup-s", "0", "--sampling-s", "0", "--trials", "2",
+]  # fmt: skip
 
 
 def _records(path):
     with path.open(newline="", encoding="utf-8") as lines:
         return list(csv.DictReader(lines))
-
-
-def test_a_table_as_csv_and_markdown():
-    records = [{"case": 'x_1, "y"', "time_ns": 1.5e6, "right": True}, {"case": "two\x1b[1m", "time_ns": None, "n": 7}]
-    columns = [Column("case"), Column("time")]
-    table = Table(columns, "a|b", records=records, remarks=["a <remark>"], conclusion="All done.")
-    table.add_row('x_1, "y"', "1.5 ms")
-    table.add_row("two\nlines", "–")
-    assert list(csv.reader(table.csv().splitlines())) == [
-        ["case", "time_ns", "right", "n"],
-        ['x_1, "y"', "1500000.0", "true", ""],
-        ["two�[1m", "", "", "7"],
-    ]
-    assert table.markdown().splitlines() == [
-        "### a\\|b", "", "| case | time |", "| --- | --- |", '| x\\_1, "y" | 1.5 ms |', "| two lines | – |", "",
-        "- a \\<remark\\>", "", "All done.",
-    ]  # fmt: skip
 
 
 @pytest.fixture
@@ -61,54 +26,54 @@ def files(tmp_path):
     for name, scale in (("old", 1000.0), ("new", 1100.0)):
         made = document([measurement(p, scale_ns=scale, count=60) for p in ("scan", "reduce", "sort")])
         paths.append(tmp_path / f"{name}.json")
-        write_json(paths[-1], made)
+        write(paths[-1], made)
     return paths
 
 
 def test_compare_writes_its_rows(files, tmp_path, capfd):
     rows, table = tmp_path / "rows.csv", tmp_path / "table.md"
-    done = _run("compare", *files, "--csv", rows, "--markdown", table)
+    done = gridwise("compare", *files, "--csv", rows, "--markdown", table)
     assert done.exit_code == 1, done.output
     records = _records(rows)
     whole = [row for row in records if row["part"] == "whole"]
     assert [row["case"] for row in whole] == [f"{p} add u32 hot n=2^20" for p in ("scan", "reduce", "sort")]
-    medians = [result.whole.gpu_span_ns for result in read_results(files[1]).in_order()]
+    medians = [result.whole.gpu_span_ns for result in gw.read_results(files[1]).in_order()]
     assert [float(row["new_ns"]) for row in whole] == medians
     assert {row["past_gate"] for row in records} == {"true"}
-    assert table.read_text(encoding="utf-8") == _run("compare", *files, "--format", "markdown").stdout
+    assert table.read_text(encoding="utf-8") == gridwise("compare", *files, "--format", "markdown").stdout
     # On stdout, the table goes to stderr.
-    done = _run("compare", *files, "--csv", "-")
+    done = gridwise("compare", *files, "--csv", "-")
     assert capfd.readouterr().out == rows.read_text(encoding="utf-8")
     assert (done.stdout, "new / old" in done.stderr) == ("", True)
-    assert _run("compare", *files, "--across", "--csv", "-").exit_code == 0
+    assert gridwise("compare", *files, "--across", "--csv", "-").exit_code == 0
     assert capfd.readouterr().out.startswith("case,file,adapter,time_ns")
 
 
 def test_bench_writes_its_rows(device, monkeypatch, tmp_path, capfd):
     measure_here(monkeypatch, device)
     rows, table, out = tmp_path / "rows.csv", tmp_path / "table.md", tmp_path / "out.json"
-    done = _run("bench", "reduce", *SHORT, "--csv", rows, "--markdown", table, "--json", out)
+    done = gridwise("bench", "reduce", *SHORT, "--csv", rows, "--markdown", table, "--json", out)
     assert done.exit_code == 0, done.output
     records = _records(rows)
-    for result in read_results(out).results:
+    for result in gw.read_results(out).results:
         place = result.primitive, "whole", "cpu_wall"
         (row,) = (row for row in records if (row["primitive"], row["part"], row["series"]) == place)
         assert float(row["median_ns"]) == result.whole.cpu_wall_ns
     lines = table.read_text(encoding="utf-8").splitlines()
     assert any(line.startswith("| copy u32 | 2^10 |") and line.endswith("| right |") for line in lines)
-    done = _run("bench", "copy", *SHORT, "--csv", "-")
+    done = gridwise("bench", "copy", *SHORT, "--csv", "-")
     assert capfd.readouterr().out.startswith("primitive,n,mode")
     assert (done.stdout, "copy u32" in done.stderr) == ("", True)
 
 
 def test_only_one_thing_is_on_stdout(files):
     for words in (["--csv", "-", "--markdown", "-"], ["--csv", "-", "--format", "json"]):
-        done = _run("compare", *files, *words)
+        done = gridwise("compare", *files, *words)
         assert (done.exit_code, done.stdout) == (2, "")
         assert "standard output" in done.stderr
-    done = _run("bench", "--json", "-", "--csv", "-")
+    done = gridwise("bench", "--json", "-", "--csv", "-")
     assert (done.exit_code, "only one of --json and --csv" in done.stderr) == (2, True)
-    assert _run("bench", "--adapter", "all", "--csv", "x.csv").exit_code == 2
+    assert gridwise("bench", "--adapter", "all", "--csv", "x.csv").exit_code == 2
 
 
 def test_no_file_is_written_twice(files, tmp_path, monkeypatch):
@@ -118,7 +83,7 @@ def test_no_file_is_written_twice(files, tmp_path, monkeypatch):
         (["compare", *files, "--out", "x", "--csv", "./x"], "--out and --csv"),
         (["bench", "copy", *SHORT, "--json", "x.json", "--markdown", "x.json"], "--json and --markdown"),
     ):
-        done = _run(*map(str, words))
+        done = gridwise(*map(str, words))
         assert (done.exit_code, f"{names} name one file" in done.stderr) == (2, True), done.stderr
     assert not (tmp_path / "x").exists()
 
@@ -132,13 +97,13 @@ def one_of_three(tmp_path):
         scale_ns = 1001.0 if name == "new" else 1000.0
         made = document([measurement(p, count=n, labels=("only",), scale_ns=scale_ns) for p, n in counts.items()])
         paths.append(tmp_path / f"{name}.json")
-        write_json(paths[-1], made)
+        write(paths[-1], made)
     return paths
 
 
 def test_a_share_of_ambiguous_rows(one_of_three):
     threshold = "--threshold", "10%"
-    found = json.loads(_run("compare", *one_of_three, *threshold, "--format", "json").stdout)["rows"]
+    found = json.loads(gridwise("compare", *one_of_three, *threshold, "--format", "json").stdout)["rows"]
     assert [row["verdict"]["kind"] for row in found] == ["same", "same", "ambiguous"]
     for words, code in (
         ([], 0),
@@ -148,13 +113,13 @@ def test_a_share_of_ambiguous_rows(one_of_three):
         (["--fail-ambiguous"], 7),
         (["--fail-ambiguous", "--max-ambiguous", "50%"], 7),
     ):
-        done = _run("compare", *one_of_three, *threshold, *words)
+        done = gridwise("compare", *one_of_three, *threshold, *words)
         assert done.exit_code == code, words
         assert ("33.3 % of the rows that the gate applies to are undecided" in done.stderr) == (code == 7)
 
 
 def test_no_ambiguous_row_is_no_more_than_none(files):
-    assert _run("compare", files[0], files[0], "--max-ambiguous", "0%").exit_code == 0
+    assert gridwise("compare", files[0], files[0], "--max-ambiguous", "0%").exit_code == 0
 
 
 # ---- baselines
@@ -164,25 +129,25 @@ def test_a_baseline_is_saved_and_compared_with(files, tmp_path, monkeypatch, dev
     monkeypatch.chdir(tmp_path)
     measure_here(monkeypatch, device)
     for _ in range(2):  # a baseline is replaced
-        done = _run("bench", "copy", *SHORT, "--save-baseline", "main")
+        done = gridwise("bench", "copy", *SHORT, "--save-baseline", "main")
         assert done.exit_code == 0, done.output
     saved = tmp_path / ".gridwise" / "baselines" / "main.json"
-    assert "same measurement" in _run("compare", "--baseline", "main", saved).output
-    done = _run("compare", "--baseline", "main", files[0])
+    assert "same measurement" in gridwise("compare", "--baseline", "main", saved).output
+    done = gridwise("compare", "--baseline", "main", files[0])
     assert done.exit_code == 3, "it is of another adapter"
     # Files of other tools and in another folder.
     out = tmp_path / "cache"
-    assert _run("import", files[0], "--save-baseline", "v1.0", "--baselines", out).exit_code == 0
-    assert _run("compare", "--baseline", "v1.0", files[1], "--baselines", out).exit_code == 1
+    assert gridwise("import", files[0], "--save-baseline", "v1.0", "--baselines", out).exit_code == 0
+    assert gridwise("compare", "--baseline", "v1.0", files[1], "--baselines", out).exit_code == 1
 
 
 def test_baselines_that_are_not_there(files, tmp_path):
     folder = tmp_path / "none"
-    done = _run("compare", "--baseline", "main", files[0], "--baselines", folder)
+    done = gridwise("compare", "--baseline", "main", files[0], "--baselines", folder)
     assert done.exit_code == 2
     assert "it has none; gridwise bench --save-baseline main makes it" in done.output
-    _run("import", files[0], "--save-baseline", "other", "--baselines", folder)
-    assert "it has other;" in _run("compare", "--baseline", "main", files[0], "--baselines", folder).output
+    gridwise("import", files[0], "--save-baseline", "other", "--baselines", folder)
+    assert "it has other;" in gridwise("compare", "--baseline", "main", files[0], "--baselines", folder).output
     for words, why in (
         (["compare", "--baseline", "../x", files[0]], "'../x' is no name of a baseline"),
         (["compare", files[0]], "1 file given; give OLD and NEW, or --baseline NAME and NEW"),
@@ -191,5 +156,5 @@ def test_baselines_that_are_not_there(files, tmp_path):
         (["bench", "--save-baseline", "a", "--json", "b.json"], "leave out --json or --resume"),
         (["bench", "--save-baseline", "a", "--adapter", "all"], "leave out --adapter all"),
     ):
-        done = _run(*words)
+        done = gridwise(*words)
         assert (done.exit_code, why in done.output) == (2, True), done.output

@@ -14,8 +14,8 @@ from gridwise_py.fleet import files as fleet_files
 from gridwise_py.fleet.files import member_path, names_of, parse_fleet, read_fleet
 from gridwise_py.fleet.judge import LEAST_PEERS, judge
 from gridwise_py.fleet.members import fleet_of, host_of, merged
-from gridwise_py.fleet.model import Fleet, Status, Verdict
-from gridwise_py.fleet.table import fleet_counts, fleet_lines
+from gridwise_py.fleet.model import Status, Verdict
+from gridwise_py.fleet.table import fleet_lines
 from gridwise_py.storage.json_files import json_text
 from helpers.fleets import fleet, results
 from helpers.fuzz_results import mutate
@@ -201,25 +201,6 @@ def test_why_a_device_is_slow():
     assert because(sick={0: ("memory", 0.12)}, canary={0: 1.0})[0] == "memory"
 
 
-def test_a_cause_that_does_not_spare_the_rest_is_none():
-    """All cases are slower; only those that move memory are past the gate."""
-    made = fleet(32, 1, sick={0: ("all", 0.022)}, device_std=0.001, case_std=0.001)
-    slower = tuple(
-        replace(each, rounds_ns=(each.rounds_ns[0] * (1.02 if each.case < 8 else 1.0),))
-        for each in made.members[0].measured
-    )
-    judged = judge(replace(made, members=(replace(made.members[0], measured=slower), *made.members[1:])))
-    assert (judged.members[0].cases_slow, judged.members[0].because) == (8, ("unknown",))
-
-
-def test_the_drivers_reasons_stand_with_the_clock():
-    made = fleet(16, 1, sick={0: ("all", 0.1)}, canary={0: 1.1})
-    first = replace(made.members[0], throttle_reasons=("sw_thermal_slowdown",))
-    assert judge(replace(made, members=(first, *made.members[1:]))).members[0].because == (
-        "clock", "canary 1.10 times", "sw_thermal_slowdown",
-    )  # fmt: skip
-
-
 def test_a_device_that_is_slow_only_beside_its_neighbours_is_not_the_one_to_replace():
     made = fleet(16, 1, sick={0: ("all", 0.2), 1: ("all", 0.2)})
     members = [
@@ -240,13 +221,6 @@ def test_judging_again_changes_nothing_and_forgets_earlier_verdicts():
     healthy = replace(once, members=tuple(
         replace(member, measured=made.members[0].measured) for member in once.members))  # fmt: skip
     assert SLOW not in _verdicts(judge(healthy)).values()
-
-
-def test_nothing_at_all():
-    assert judge(Fleet()).members == ()
-    assert fleet_counts(judge(Fleet())) == "0 devices · 0 groups"
-    empty = judge(replace(fleet(6), cases=(), members=tuple(replace(m, measured=()) for m in fleet(6).members)))
-    assert set(_verdicts(empty).values()) == {None}
 
 
 # ---- from files
@@ -330,21 +304,6 @@ def test_no_file_that_can_be_read_is_an_error(folder, tmp_path):
         read_fleet([tmp_path])
 
 
-@pytest.mark.slow
-def test_processes_read_the_same(folder, monkeypatch):
-    paths = folder(bad="{")
-    monkeypatch.setattr(fleet_files, "_CHUNK", 4)
-    assert read_fleet(paths, processes=2) == read_fleet(paths)
-
-
-def test_two_devices_of_one_id_are_numbered_whatever_came_first():
-    first, second = (
-        fleet_of(loaded(results(seed=k)), identifier="a", host="a", sha256=f"{k}" * 64) for k in (1, 2)
-    )  # fmt: skip
-    assert merged([first, second]) == merged([second, first])
-    assert [member.id for member in merged([second, first]).members] == ["a", "a (2)"]
-
-
 def test_names_are_as_long_as_they_must_be(tmp_path):
     paths = [tmp_path / "a/x.json", tmp_path / "b/x.json", tmp_path / "b/y.json"]
     assert names_of(paths) == ["a/x", "b/x", "b/y"]
@@ -353,6 +312,14 @@ def test_names_are_as_long_as_they_must_be(tmp_path):
     assert [host_of(name) for name in ("node7-gpu3", "node7.gpu0", "node_gpu", "gpu1", "a/node1-gpu12")] == [
         "node7", "node7", "node_gpu", "gpu1", "a/node1",
     ]  # fmt: skip
+
+
+def test_two_devices_of_one_id_are_numbered_whatever_came_first():
+    first, second = (
+        fleet_of(loaded(results(seed=k)), identifier="a", host="a", sha256=f"{k}" * 64) for k in (1, 2)
+    )  # fmt: skip
+    assert merged([first, second]) == merged([second, first])
+    assert [member.id for member in merged([second, first]).members] == ["a", "a (2)"]
 
 
 # ---- files of strangers
@@ -375,18 +342,14 @@ def _spoilt(change):
 
 CONTRADICTIONS = [
         (lambda d: d.update(schema_version=2), "schema_version"),
-        (lambda d: d.update(schema_version=True), "schema_version"),
         (lambda d: d.pop("members"), "members"),
         (lambda d: d["members"][0].update(status="fine"), "status"),
-        (lambda d: d["members"][0].update(verdict="sick"), "verdict"),
         (lambda d: d["members"][0]["measured"][0].update(case=24), "measured"),
         (lambda d: d["members"][0]["measured"][0].update(case=1), "measured"),
-        (lambda d: d["members"][0]["measured"][0].update(rounds_ns=[0]), "rounds_ns"),
         (lambda d: d["members"][0]["measured"][0].update(rounds_ns=[-1.0]), "rounds_ns"),
         (lambda d: d["members"][0].update(file="../x.json"), "file"),
         (lambda d: d["members"][0].update(file="/etc/passwd"), "file"),
         (lambda d: d["members"][0].update(file="C:\\\\x.json"), "file"),
-        (lambda d: d["members"][0].update(id="x" * 301), "id"),
         (lambda d: d["members"][0].update(id="node0-gpu1"), "members"),
         (lambda d: d["groups"][0]["cases"][0].update(median_ns=0), "median_ns"),
         (lambda d: d.update(gate=1.5), "gate"),
@@ -418,16 +381,6 @@ def test_large_files_are_not_read(folder, tmp_path, monkeypatch):
         read_fleet([tmp_path / "n0-gpu0.json"])
 
 
-def test_numbers_beyond_the_limits_are_refused_with_their_place(folder):
-    text, found = json.dumps(results()), '"cold_start_ns": 10000000.0'
-    words = ["NaN", "1e400", "1e99", "-1e-99", "9" * 60, "9" * 5000]
-    bad = {f"bad{i}": text.replace(found, f'"cold_start_ns": {word}', 1) for i, word in enumerate(words)}
-    members = {member.id: member for member in read_fleet(folder(**bad)).members}
-    for name in bad:
-        assert members[name].status is Status.FAILED
-        assert "not a valid number" in members[name].error
-
-
 def test_hostile_texts_reach_no_terminal(tmp_path):
     for k, text in enumerate(HOSTILE):
         made = results(wrong=True, device={"adapter": text, "driver": text})
@@ -439,39 +392,6 @@ def test_hostile_texts_reach_no_terminal(tmp_path):
     assert "\x00" not in shown
     assert not re.search("[\ud800-\udfff]", shown)
     assert parse_fleet(json.loads(json_text(judged.to_json())), "a") == judged
-
-
-def test_a_validator_that_remembers_refuses_what_another_refuses(tmp_path):
-    """A file is checked as strictly after a hundred good ones as before."""
-    good, bad = json.dumps(results()), results()
-    bad["results"][3]["whole"]["series"]["gpu_span"]["summary"]["median_ns"] = "soon"
-    for k in range(4):
-        (tmp_path / f"n{k}.json").write_text(good)
-    for name in ("y", "z"):  # what was wrong once is wrong again
-        (tmp_path / f"{name}.json").write_text(json.dumps(bad))
-    found = read_fleet(sorted(tmp_path.glob("*.json")))
-    assert [member.id for member in found.members if member.status is Status.FAILED] == ["y", "z"]
-    assert "median_ns" in _by_id(found, "z").error
-
-
-def test_what_is_said_about_chance_and_about_one_visit():
-    text = "\n".join(fleet_lines(judge(fleet(16, sick={0: ("all", 0.2)}))))
-    assert "In 384 comparisons" in text
-    assert "--rounds 3" in text
-    assert "--rounds 3" not in "\n".join(fleet_lines(judge(fleet(16, rounds=3))))
-    assert "No device stands out." in "\n".join(fleet_lines(judge(fleet(16))))
-
-
-def test_numbers_in_ids_are_in_order():
-    from gridwise_py.fleet.chapter import _by_number
-
-    assert sorted(["node10", "node2", "node", "node2a", "x\N{SUPERSCRIPT TWO}"], key=_by_number) == [
-        "node",
-        "node2",
-        "node2a",
-        "node10",
-        "x\N{SUPERSCRIPT TWO}",
-    ]
 
 
 def test_whatever_a_document_says_it_is_refused_or_judged():

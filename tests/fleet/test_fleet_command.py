@@ -6,16 +6,10 @@ import re
 from dataclasses import replace
 
 import pytest
-from click.testing import CliRunner
 
-from gridwise_py.bench.report.page import report_html
-from gridwise_py.cli import main
-from gridwise_py.fleet.chapter import FleetChapter
-from gridwise_py.fleet.judge import judge
-from gridwise_py.fleet.model import Fleet
-from gridwise_py.storage.json_files import json_text
 from helpers.chromium import browser, find_chromium
-from helpers.fleets import fleet, results
+from helpers.commands import gridwise
+from helpers.fleets import fleet, fleet_page, results
 from helpers.hostile_results import HOSTILE
 
 DRAWN = "document.readyState == 'complete' && document.documentElement.dataset.drawn == 'yes'"
@@ -31,7 +25,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def _run(*words):
-    done = CliRunner().invoke(main, ["fleet", *words])
+    done = gridwise("fleet", *words)
     assert "internal error" not in done.output
     return done
 
@@ -96,7 +90,7 @@ def test_the_table_names_the_accused(folder):
 
 
 def _report(folder, *words):
-    done = CliRunner().invoke(main, ["report", *words, "-o", "out.html"])
+    done = gridwise("report", *words, "-o", "out.html")
     assert done.exit_code == 0, done.output
     return (folder / "out.html").read_text()
 
@@ -135,38 +129,31 @@ def test_a_document_cannot_make_a_report_read_what_is_outside_of_its_folder(fold
     assert '<article class="card">' not in page
 
 
-def _source(made, tmp_path):
-    judged = judge(made)
-    content = json_text(judged.to_json()).encode("utf-8", "replace")
-    return FleetChapter("today", tmp_path / "today.fleet.json", content, judged)
-
-
 @pytest.mark.needs("module:altair", "module:vl_convert")
 def test_a_fleet_without_devices_and_one_of_many_groups_have_pages(tmp_path):
-    assert "nobody accused" in report_html([], chapters=[_source(Fleet(), tmp_path)])
+    assert "nobody accused" in fleet_page(tmp_path, replace(fleet(1), cases=(), members=(), planned=()))
     members = tuple(
         member for k in range(6) for member in fleet(2, k, group=f"{k:016}", prefix=f"g{k}-").members
     )  # fmt: skip
-    page = report_html([], chapters=[_source(Fleet(cases=fleet(1).cases, members=members), tmp_path)])
-    assert "The charts of 2 of 6 groups" in page
-    large = report_html([], chapters=[_source(fleet(230, cases=3, sick={7: ("all", 0.2)}), tmp_path)])
+    assert "The charts of 2 of 6 groups" in fleet_page(tmp_path, replace(fleet(1), members=members, planned=()))
+    large = fleet_page(tmp_path, fleet(230, cases=3, sick={7: ("all", 0.2)}))
     assert "30 of 230 devices in a heat map" in large
 
 
-def _wild(tmp_path):
+def _wild():
     made = fleet(12, 1, sick={0: ("all", 0.3)})
     members = tuple(
         replace(member, id=f"{HOSTILE[k]} {k}", host=HOSTILE[k], adapter=HOSTILE[k], error=HOSTILE[k], attempts=2)
         for k, member in enumerate(made.members)
     )  # fmt: skip
     cases = tuple(replace(case, name=f"{HOSTILE[k % len(HOSTILE)]} {k}") for k, case in enumerate(made.cases))
-    return _source(replace(made, members=members, cases=cases), tmp_path)
+    return replace(made, members=members, cases=cases, planned=())
 
 
 @pytest.mark.needs("module:altair", "module:vl_convert")
 def test_labels_of_a_fleet_are_text(tmp_path):
     """Outside of scripts, whose data are JSON in which markup is escaped, no label makes an element."""
-    page = report_html([], chapters=[_wild(tmp_path)])
+    page = fleet_page(tmp_path, _wild())
     markup = re.sub(r"(?s)<script.*?</script>", "", page)
     assert "window.pwned" in markup  # the labels are there
     assert not re.search(r"<(img|svg|iframe)", markup)
@@ -179,14 +166,12 @@ def test_labels_of_a_fleet_are_text(tmp_path):
 @pytest.mark.needs("chromium", "module:altair", "module:vl_convert")
 def test_the_charts_of_a_fleet_are_drawn_and_no_label_runs(tmp_path):
     path = find_chromium()
-    pages = {"tame": _source(fleet(64, sick={9: ("all", 0.2)}), tmp_path), "wild": _wild(tmp_path)}
     with browser(path) as new:
-        for name, source in pages.items():
-            file = tmp_path / f"{name}.html"
-            file.write_text(report_html([], chapters=[source]), encoding="utf-8")
+        for made in (fleet(64, sick={9: ("all", 0.2)}), _wild()):
+            fleet_page(tmp_path, made)
             page = new()
             page.look()
-            page.open(file, DRAWN)
+            page.open(tmp_path / "fleet.html", DRAWN)
             drawn = page.evaluate(
                 "[...document.querySelectorAll('[data-chart]')].map(e => e.querySelectorAll('svg .mark-rect path, svg "
                 ".mark-symbol path').length)"

@@ -11,6 +11,7 @@ import base64
 import contextlib
 import json
 import os
+import re
 import select
 import shutil
 import signal
@@ -210,6 +211,19 @@ def browser(chromium: str, *flags: str, timeout_s: float = 30.0) -> Iterator[Cal
             os.close(from_write)
             pipe = _Pipe(to_write, from_read, timeout_s)
             yield lambda: Page(pipe, timeout_s)
+
+
+def luminance(colour: str) -> float:
+    """Return the relative luminance as WCAG 2 defines it, of ``rgb(…)``."""
+    parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+    linear = [p / 12.92 if p <= 0.03928 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(a: str, b: str) -> float:
+    """Return the contrast of two colours as WCAG 2 defines it."""
+    high, low = sorted((luminance(a), luminance(b)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
 
 
 def main() -> int:

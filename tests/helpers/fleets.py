@@ -8,7 +8,9 @@ from functools import lru_cache
 import numpy as np
 
 from gridwise_py.bench.cases.mode import Mode
+from gridwise_py.fleet.judge import judge
 from gridwise_py.fleet.model import Fleet, FleetCase, Measured, Member, Status
+from helpers.commands import gridwise
 from helpers.results import CONTEXT, DEVICE, document, measurement
 
 KINDS = ("memory", "other", "host")
@@ -52,6 +54,15 @@ def fleet(
             )
         )  # fmt: skip
     return Fleet(cases=listed, members=tuple(members), planned=tuple(member.id for member in members))
+
+
+def fleet_page(folder, made):
+    """Return the page that ``gridwise report`` makes of a fleet, which is judged first."""
+    text = json.dumps(judge(made).to_json()).replace("\\ud800", "?")  # half of a character is in no file
+    (folder / "today.fleet.json").write_text(text)
+    done = gridwise("report", folder / "today.fleet.json", "-o", folder / "fleet.html")
+    assert done.exit_code == 0, done.output
+    return (folder / "fleet.html").read_text(encoding="utf-8")
 
 
 def results(factor=1.0, *, seed=0, wrong=False, error=None, device=None, modes=(Mode.BATCH,), **fields):

@@ -9,8 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from gridwise_py.bench.cases.own_files import load_benchmarks
+from gridwise_py.bench.cases.workloads import WORKLOADS
 from gridwise_py.bench.sweep.axes import collect_axes
-from gridwise_py.bench.sweep.suite import BENCH_PROTOCOL, DEFAULT_AXES, Sweep
+from gridwise_py.bench.sweep.suite import BENCH_PROTOCOL, DEFAULT_AXES, Sweep, own_sweeps
 from gridwise_py.browser.bundle import bundle_of
 from gridwise_py.browser.page import page_html
 from helpers.chromium import Page
@@ -28,6 +30,17 @@ def small_bundle(primitives: str, n: str = "2^12", mode: str = "batch", datatype
     """Return a bundle of a few quick cases."""
     axes = collect_axes((), {"n": n, "datatype": datatype, "mode": mode}, DEFAULT_AXES)
     return small((Sweep(tuple(primitives.split()), axes),))
+
+
+def workloads(datatype: str) -> list[str]:
+    """Return the names of all workloads of a datatype."""
+    return [name for name, workload in WORKLOADS.items() if datatype in workload.datatypes]
+
+
+def own_bundle(file: Path, names: Iterable[str], axes: Iterable[str], device: Any) -> dict[str, Any]:
+    """Return a bundle of benchmarks of a user's file."""
+    found = load_benchmarks(file)
+    return small(own_sweeps([found[name] for name in names], list(axes), {}), device)
 
 
 def small(sweeps: Iterable[Sweep], device: Any = None) -> dict[str, Any]:

@@ -36,6 +36,9 @@ _EACH = {
     "hash": _hash,
 }  # fmt: skip
 
+#: Names of all steps of a recipe.
+STEPS = (*_EACH, "and_hash", "sum", "sort", "reverse", "differences", "times_around", "last")
+
 
 def items_of(recipe: Mapping[str, Any]) -> bytes:
     """The items of a recipe, as bytes."""

@@ -1,5 +1,6 @@
 """Measurements without a GPU, for the tests of results files, suites and pictures; and the committed results."""
 
+import json
 import lzma
 
 import numpy as np
@@ -41,8 +42,8 @@ CONTEXT = {
 }
 
 
-def series(name, values):
-    return make_series(name, values, {"zero": 1})
+def series(name, values, invalid=1):
+    return make_series(name, values, {"zero": invalid} if invalid else {})
 
 
 def measurement(
@@ -64,7 +65,7 @@ def measurement(
     whole = {"gpu_span": series("gpu_span", spans), "cpu_wall": series("cpu_wall", [2 * s + 900 for s in spans])}
     values = {
         "primitive": primitive,
-        "mode": mode,
+        "mode": Mode(mode),
         "n": n,
         "case": {"datatype": datatype, "op": op},
         "protocol": {"timeout_s": 1.0},
@@ -120,6 +121,12 @@ def measure_nothing(monkeypatch, device):
 
     measure_here(monkeypatch, device)
     monkeypatch.setattr(worker, "measure_case", measure)
+
+
+def write(path, made):
+    """Write JSON data as a file, and return the path."""
+    path.write_text(json.dumps(made), encoding="utf-8")
+    return path
 
 
 def loaded(data):

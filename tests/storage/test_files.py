@@ -1,18 +1,19 @@
-"""Files are written whole or not at all, where they were asked for and nowhere else."""
+"""Files are written whole or not at all, where they were asked for and nowhere else; of several writers, one writes."""
 
 import errno
 import os
 import secrets
 import stat
+import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
 
 from gridwise_py.errors import DeviceTimeoutError
-from gridwise_py.storage import files
-from gridwise_py.storage.files import check_writable, is_stream, whole_file, write_whole
+from gridwise_py.storage import files, locks
+from gridwise_py.storage.files import whole_file, write_whole
+from gridwise_py.storage.locks import Locked, locked
 
 posix = pytest.mark.needs("posix")
 
@@ -52,22 +53,6 @@ def test_a_link_is_followed_or_on_demand_replaced(tmp_path, there):
     assert not link.is_symlink()
     assert (link.read_bytes(), target.read_bytes()) == (b"mine", b"new")
     assert os.listdir(tmp_path / "folder") == ["target"]
-
-
-@posix
-def test_a_pipe_stays_one(tmp_path):
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    check_writable(pipe)
-    assert is_stream(pipe)
-    read = []
-    reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()), daemon=True)
-    reader.start()
-    write_whole(pipe, b"through")
-    reader.join(30)
-    assert read == [b"through"]
-    assert stat.S_ISFIFO(pipe.stat().st_mode)
-    assert os.listdir(tmp_path) == ["pipe"]
 
 
 @posix
@@ -115,25 +100,6 @@ def test_nothing_is_written_through_a_link_at_the_name_of_the_part(tmp_path, mon
     for _ in range(3):
         write_whole(tmp_path / "out", b"new")
     assert len(seen) == 3
-
-
-@posix
-def test_without_room_the_older_file_stays(tmp_path):
-    import resource
-
-    path = tmp_path / "out"
-    path.write_text("older")
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))  # Python ignores SIGXFSZ: writing raises
-    try:
-        with pytest.raises(OSError) as caught:  # noqa: PT011 (which one, is asserted below)
-            write_whole(path, b"x" * 5000)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert caught.value.errno == errno.EFBIG
-    assert caught.value.filename == str(path)
-    assert path.read_text() == "older"
-    assert os.listdir(tmp_path) == ["out"]
 
 
 def test_a_file_system_that_became_read_only_says_so_once(tmp_path, monkeypatch):
@@ -186,25 +152,6 @@ def test_a_failed_write_in_the_block_names_the_file(tmp_path):
     assert (raised.value.errno, raised.value.filename) == (errno.ENOSPC, str(path))
 
 
-@posix
-def test_the_longest_name_can_be_written_and_a_longer_one_is_known_beforehand(tmp_path):
-    longest = tmp_path / ("n" * 255)
-    check_writable(longest)
-    write_whole(longest, b"x")
-    assert os.listdir(tmp_path) == ["n" * 255]
-    with pytest.raises(OSError, match="too long"):
-        check_writable(tmp_path / ("n" * 256))
-
-
-def test_what_cannot_be_written_is_known_beforehand(tmp_path):
-    with pytest.raises(IsADirectoryError):
-        check_writable(tmp_path)
-    with pytest.raises(FileNotFoundError):
-        check_writable(tmp_path / "none" / "x")
-    check_writable(tmp_path / "new")
-    assert os.listdir(tmp_path) == []
-
-
 def test_on_demand_the_content_is_on_the_disk_before_it_gets_its_name(tmp_path, monkeypatch):
     log, replace, fsync = [], os.replace, os.fsync
     monkeypatch.setattr(os, "fsync", lambda descriptor: (log.append(os.fstat(descriptor).st_size), fsync(descriptor)))
@@ -214,3 +161,83 @@ def test_on_demand_the_content_is_on_the_disk_before_it_gets_its_name(tmp_path, 
     assert log == [7, "named"]
     write_whole(tmp_path / "out", b"another")
     assert log[2:] == ["named"]
+
+
+# ---- locks
+
+
+OTHER = """
+import sys
+from pathlib import Path
+from gridwise_py.storage.locks import locked
+with locked(Path(sys.argv[1])):
+    print("locked", flush=True)
+    sys.stdin.readline()
+"""
+
+
+@pytest.fixture
+def other(tmp_path):
+    """Another process that has the lock of ``out.json``."""
+    with subprocess.Popen(
+        [sys.executable, "-c", OTHER, str(tmp_path / "out.json")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout.readline() == "locked\n"
+        yield process
+        process.kill()
+
+
+def test_another_process_is_told_of_and_once_it_was_killed_has_no_lock(other, tmp_path):
+    with pytest.raises(Locked) as refused, locked(tmp_path / "out.json"):
+        pass
+    assert refused.value.pid == other.pid
+    with locked(tmp_path / "another.json"):
+        pass
+    other.kill()
+    other.wait()
+    assert os.listdir(tmp_path) == [".out.json.lock"]
+    with locked(tmp_path / "out.json"):
+        pass
+    assert os.listdir(tmp_path) == []
+
+
+def test_the_same_process_locks_itself_out(tmp_path):
+    path = tmp_path / "out.json"
+    with locked(path):
+        with pytest.raises(Locked) as refused, locked(path):
+            pass
+        assert refused.value.pid == os.getpid()
+    with pytest.raises(KeyError), locked(path):
+        raise KeyError
+    with locked(path):
+        pass
+
+
+def test_a_file_that_its_owner_removes_meanwhile_is_no_lock(tmp_path, monkeypatch):
+    """The owner ends between the moment when the file is opened and the one when it is locked."""
+    path, lock, removed = tmp_path / "out.json", locks._lock, []
+
+    def lock_late(descriptor):
+        if not removed:
+            removed.append((tmp_path / ".out.json.lock").unlink())
+        lock(descriptor)
+
+    monkeypatch.setattr(locks, "_lock", lock_late)
+    with locked(path):
+        assert removed
+        with pytest.raises(Locked), locked(path):
+            pass
+
+
+def test_a_file_system_without_locks_locks_nobody_out(tmp_path, monkeypatch):
+    def refuse(_descriptor):
+        raise OSError(errno.ENOLCK, "no locks")
+
+    monkeypatch.setattr(locks, "_lock", refuse)
+    with locked(tmp_path / "out.json"), locked(tmp_path / "out.json"):
+        pass
+    with locked(tmp_path / "no folder" / "out.json"):
+        pass

@@ -1,90 +1,21 @@
-"""The schema of a record accepts what its types and limits say, and nothing else."""
+"""Schemas bound what strangers may write, and values are refused if and only if jsonschema refuses them."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import Annotated, Any, Literal
+import copy
+import json
+import random
+from dataclasses import dataclass
 
 import jsonschema
 import pytest
 
 from gridwise_py.bench.results.browser_model import PageFile
+from gridwise_py.bench.results.model import Results
 from gridwise_py.fleet.model import Fleet
-from gridwise_py.storage.records import Record, key, left_out, may_lack
-from gridwise_py.storage.schemas import Limits, schema_of
-
-
-class Colour(StrEnum):
-    """Of a leaf."""
-
-    RED = "red"
-    GREEN = "green"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Leaf(Record):
-    """A leaf."""
-
-    colour: Colour
-    size_m: Annotated[float, Limits(above=0, below=1)] | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Tree(Record):
-    """A tree.
-
-    Attributes
-    ----------
-    height_m, width_m : float
-        None if it was
-        not measured.
-    """
-
-    height_m: Annotated[float, Limits(at_least=0, at_most=10)]
-    width_m: float | None
-    class_: Literal["plant"] = field(default="plant", metadata=key("class"))
-    leaves: Annotated[tuple[Leaf, ...], Limits(fewest=1, most=2)]
-    span: tuple[int, int] = (0, 1)
-    named: Mapping[Annotated[str, Limits(one_of=Colour)], Annotated[int | str, Limits(most=3)]] = may_lack()
-    owners: Annotated[Mapping[str, str], Limits(needs=("first",), most=2)] | None = left_out()
-    note: Annotated[str, Limits(pattern="^a")] | None = left_out()
-    anything: Any = may_lack()
-    sapling: "Tree | None" = may_lack()
-
-
-LEAF = {"colour": "red", "size_m": 0.5}
-TREE = {"height_m": 1, "width_m": None, "class": "plant", "leaves": [LEAF], "span": [1, 2], "unknown": {"x": []}}
-
-RIGHT = [
-    {"height_m": 0}, {"height_m": 10}, {"width_m": 1.5}, {"leaves": [LEAF, LEAF | {"size_m": None}]}, {"owners": None},
-    {"named": {"red": 10**9, "green": "abc"}}, {"owners": {"first": "a", "x": "b"}}, {"note": "ab"}, {"note": None},
-    {"anything": [None]}, {"sapling": TREE}, {"sapling": None},
-]  # fmt: skip
-WRONG = [
-    {"height_m": -0.1}, {"height_m": 10.1}, {"height_m": None}, {"height_m": "1"}, {"width_m": "1"}, {"class": "x"},
-    {"leaves": []}, {"leaves": [LEAF] * 3}, {"leaves": [LEAF | {"colour": "blue"}]}, {"leaves": None},
-    {"leaves": [{"colour": "red"}]}, {"leaves": [LEAF | {"size_m": 0}]}, {"leaves": [LEAF | {"size_m": 1}]},
-    {"span": [1]}, {"span": [1, 2, 3]}, {"span": [1, 2.5]}, {"named": {"blue": 1}}, {"named": {"red": "abcd"}},
-    {"named": {"red": None}}, {"owners": {"x": "b"}}, {"owners": {"first": "a", "x": "b", "y": "c"}}, {"note": "ba"},
-    {"sapling": {**TREE, "height_m": -1}}, {"sapling": LEAF},
-]  # fmt: skip
-
-
-def test_values_within_the_limits_are_right_and_others_wrong():
-    jsonschema.Draft202012Validator.check_schema(schema_of(Tree))
-    validator = jsonschema.Draft202012Validator(schema_of(Tree))
-    assert validator.is_valid(TREE)
-    assert [change for change in RIGHT if not validator.is_valid({**TREE, **change})] == []
-    assert [change for change in WRONG if validator.is_valid({**TREE, **change})] == []
-    for name in ("height_m", "width_m", "class", "leaves", "span"):
-        assert not validator.is_valid({key: value for key, value in TREE.items() if key != name}), name
-
-
-def test_descriptions_are_those_of_the_docstring():
-    made = schema_of(Tree)
-    assert made["description"] == "A tree."
-    assert {name for name, one in made["properties"].items() if "description" in one} == {"height_m", "width_m"}
-    assert made["properties"]["width_m"]["description"] == "null if it was not measured."
+from gridwise_py.storage.checks import find_problem
+from gridwise_py.storage.records import Record
+from gridwise_py.storage.schemas import schema_of
+from helpers.page_files import page_file, raw_result, two_blocks
+from helpers.results import document, measurement
 
 
 def _unbounded(schema, where, parts):
@@ -136,3 +67,56 @@ def test_a_type_that_json_has_not_is_refused():
 
     with pytest.raises(TypeError, match="no JSON Schema"):
         schema_of(Bad)
+
+
+# ---- checks
+
+
+WRONG = (None, True, -1, -0.5, 1.5, 2.0, 1e30, "text", "x" * 5000, [], {}, [1, "a"], {"a": 1})
+
+
+def _places(value, path=()):
+    """Every place in a JSON value but its top."""
+    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, part in pairs:
+        yield (*path, key)
+        yield from _places(part, (*path, key))
+
+
+def _changed(value, path, new):
+    made = copy.deepcopy(value)
+    at = made
+    for key in path[:-1]:
+        at = at[key]
+    if new is KeyError:
+        del at[path[-1]]
+    else:
+        at[path[-1]] = new
+    return made
+
+
+def _errors(errors):
+    for error in errors:
+        yield error.json_path, error.message[:200]
+        yield from _errors(error.context)
+
+
+@pytest.mark.parametrize("count", [40, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("cls", [Results, PageFile])
+def test_it_refuses_what_jsonschema_refuses(cls, count):
+    general = jsonschema.Draft202012Validator(schema_of(cls))
+    made = document([measurement(count=3), measurement("copy", op=None, count=2)])
+    made["device"]["calibration"] = {"copy": [{"moved_bytes": 8, "gbytes_per_s": 1.5}], "floors_ns": {"a": None}}
+    whole = json.loads(json.dumps(made if cls is Results else page_file([raw_result(two_blocks(count=3))])))
+    assert find_problem(whole, cls) is None
+    assert general.is_valid(whole)
+    rng, broken = random.Random(0), 0
+    places = list(_places(whole))
+    for path in rng.choices(places, k=count):
+        spoilt = _changed(whole, path, rng.choice((*WRONG, KeyError)))
+        found, wanted = find_problem(spoilt, cls), set(_errors(general.iter_errors(spoilt)))
+        assert (found is None) == (not wanted), path
+        if found is not None:
+            assert (found[0], found[1][:200].removesuffix("…")[:199]) in {(at, said[:199]) for at, said in wanted}
+        broken += found is not None
+    assert broken > 0.3 * count

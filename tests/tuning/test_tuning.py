@@ -87,32 +87,6 @@ def test_what_a_device_cannot_run_is_not_used():
     assert no_subgroups.parameters["shape"] == "tuned"
 
 
-def test_findings_of_an_earlier_format_are_ignored_and_replaced(renewed_device, folder, timed):
-    """Format 2 had rows up to a length, the last one for all others."""
-    key = device_key(renewed_device)
-    cache.save(tuned.TUNING_KIND, key, 2, {"shapes": {"reduce": [[None, shape_data(64, 2, 8)]]}, "choices": [5]})
-    assert load_tuning(key) is None
-    context_of(renewed_device).forget("capabilities")
-    assert gw.capabilities(renewed_device).tuning is None
-    shown = CliRunner().invoke(main, ["tune", "--show"])
-    assert "nothing is stored" in shown.output, shown.output
-    timed(1.0, 0.7)
-    tune(renewed_device, ["reduce"], max_items=1000)
-    assert load_tuning(key).keys() == {"reduce"}
-
-
-def test_accumulators_of_several_words_get_smaller_tiles_of_what_was_tuned_for_one():
-    found = {"scan_lookback": [[0, 1 << 30, shape_data(128, 16)]]}
-    capabilities = dataclasses.replace(FULL, tuning=found)
-    plans = [
-        gw.Scan.plan_for(
-            capabilities=capabilities, lengths={"input": 5000, "output": 5000}, dtype=dtype, strategy="lookback"
-        )
-        for dtype in ("u32", "u64")
-    ]  # fmt: skip
-    assert [(plan.parameters["vecs"], plan.parameters["shape"]) for plan in plans] == [(16, "tuned"), (8, "tuned")]
-
-
 @pytest.mark.parametrize(
     ("kernel", "fields", "plan"),
     [
@@ -140,28 +114,6 @@ def test_sorts_and_matrices_use_what_was_tuned_too(kernel, fields, plan):
     if kernel != "axis_rows":  # whose sizes are cut to the limits
         size = "tile_m" if kernel == "matmul" else "workgroup_size"
         assert kernels(10_000, fields | {size: 1 << 14}) == usual[10_000]
-
-
-def test_the_longest_segment_of_a_workgroup_is_that_of_every_length():
-    """Else the promise ``longest=`` would not save the kernels for long segments where a tuned tile is smaller."""
-    small = {"segmented_sort": [[0, 10_000, {"workgroup_size": 256, "items": 6}]]}
-    capabilities = dataclasses.replace(ROOMY, tuning=small)
-    most = gw.SegmentedSort(None, capabilities=capabilities).most
-    assert most < gw.SegmentedSort(None, capabilities=ROOMY).most
-    for n in (10_000, 10_001):
-        lengths = {"keys": n, "offsets": 9, "output_keys": n}
-        plan = gw.SegmentedSort.plan_for(capabilities=capabilities, lengths=lengths, longest=most)
-        assert plan.parameters["long_tiles"] == 0
-        assert gw.SegmentedSort.plan_for(capabilities=capabilities, lengths=lengths).parameters["long_tiles"] > 0
-
-
-def test_samples_of_a_search_are_taken_in_the_shape_that_was_tuned():
-    shape, lengths = {"workgroup_size": 128, "vecs": 2}, dict.fromkeys(("sorted", "queries", "output"), 100_000)
-    tuned = dataclasses.replace(ROOMY, tuning={"search": [[0, 100_000, shape]]})
-    found = gw.Search.plan_for(capabilities=tuned, lengths=lengths)
-    assert "samples" in [kernel.label for kernel in found.kernels]
-    wished = gw.Search.plan_for(capabilities=ROOMY, lengths=lengths, tuning=gw.ElementwiseTuning(**shape))
-    assert found.kernels == wished.kernels
 
 
 def test_a_file_that_makes_no_sense_is_ignored(folder):
@@ -298,14 +250,6 @@ def test_the_fastest_wins_and_is_kept_and_used(renewed_device, folder, timed):
     assert load_tuning(device_key(renewed_device)) is None
 
 
-def test_spoilt_findings_of_another_kernel_are_not_used_after_a_search(renewed_device, folder, timed):
-    timed(1.0, 0.7)
-    for ranges in (5, [], [[0, 9, shape_data("a", 2, 8)]]):
-        _keep({"scan": ranges}, device_key(renewed_device))
-        tune(renewed_device, ["reduce"], max_items=1000)
-        assert set(gw.capabilities(renewed_device).tuning) == {"reduce"}
-
-
 def test_what_is_not_faster_once_more_does_not_win(renewed_device, folder, timed):
     """The best of many shapes was the luckiest, too."""
     timed(1.0, 0.8, again=(1.0, 1.0))
@@ -313,13 +257,6 @@ def test_what_is_not_faster_once_more_does_not_win(renewed_device, folder, timed
     assert not choice.changed
     assert choice.ratio == 1.0
     assert choice.trials[1].verdict == "not again"
-
-
-def test_noise_does_not_win(renewed_device, folder, timed):
-    timed(1.0, 0.999)
-    (choice,) = tune(renewed_device, ["elementwise"], max_items=1000)
-    assert not choice.changed
-    assert choice.trials[1].verdict in ("same", "ambiguous")
 
 
 def test_a_shape_that_is_slower_towards_the_end_of_its_range_does_not_win(renewed_device, folder, timed, monkeypatch):
@@ -415,25 +352,6 @@ def test_every_kernel_is_tuned_with_a_primitive_that_uses_its_shape(device, kern
     found = tuned.findings_of(json.loads(json.dumps({kernel: [[0, n, other]]})))
     options = {"capabilities": dataclasses.replace(plain, tuning=found), "tuning": None}
     assert primitive.replace(**options).plan(layout).kernels == given.plan(layout).kernels
-
-
-def test_kernels_are_measured_on_data_of_their_kind(device):
-    plain = dataclasses.replace(gw.capabilities(device), tuning=None)
-
-    def inputs(kernel, n=5000):
-        return contest_module.inputs_of(
-            kernel, contest_module.make_for(kernel, device, plain, shape_of(kernel, plain, n)[2], n), n
-        )
-
-    assert inputs("segmented_reduce")["offsets"].tolist() == [0, 1024, 2048, 3072, 4096, 5000]
-    assert inputs("segmented_reduce_medium")["offsets"][:3].tolist() == [0, 16, 32]
-    assert 400 < np.count_nonzero(np.diff(inputs("by_key")["keys"].astype(np.int64))) < 900, "not all keys differ"
-    merges = [kernel for kernel in ("merge", "merge_network") if contest_module.SUBJECTS[kernel].runs_on(plain)]
-    for keys in (keys for kernel in merges for keys in inputs(kernel).values()):
-        assert (np.diff(keys.astype(np.int64)) >= 0).all()
-    assert len(np.unique(inputs("sort_keys")["input"])) > 4990
-    assert 2000 < np.count_nonzero(inputs("stream_flags")["flags"]) < 3000
-    assert all((items == items.astype(np.int64)).all() for items in inputs("matmul").values()), "sums are exact"
 
 
 def test_unknown_kernels_are_refused(device):
