@@ -56,26 +56,15 @@ import numpy as np
 import wgpu
 
 from .. import Copy, Layout, Plan, Primitive, __version__
-from ..bench.calibrate.probes import FMA_ROUNDS, MOST_FMA_WORKGROUPS, TICK_ROUNDS, Triad, fma_flops
+from ..bench.calibrate.kernels import CANARY, NOTHING
+from ..bench.calibrate.probes import MOST_FMA_WORKGROUPS, TICK, fma_flops, fma_kernel
 from ..bench.cases.case import Case, array_items
 from ..bench.cases.distributions import UNIFORM
 from ..bench.cases.mode import Mode
-from ..bench.checks.error_bounds import error_bound
-from ..bench.checks.oracle import Oracle
 from ..bench.sampling.protocol import SamplingProtocol
 from ..bench.sweep.suite import Sweep, in_rounds, plan_jobs
 from ..errors import ArgumentError, GridwiseError, LimitError
-from ..internals import (
-    AGAIN_AT_MOST,
-    DISPATCHES,
-    STALLED,
-    STALLED_DISPATCHES,
-    SUBGROUP_PROBE,
-    TILES,
-    own_plan,
-    probe_plan,
-    prologue,
-)
+from ..internals import SUBGROUP_PROBE, LookbackProbe, Oracle, Triad, error_bound, prologue
 from .classes import CLASSES, MOST_BUFFER_BYTES, device_classes, own_class
 from .data import Recipe, recipe_for
 from .own import own_case
@@ -396,15 +385,12 @@ def _own(plans: _Plans) -> dict[str, Any]:
     workgroups = [16]
     while workgroups[-1] < MOST_FMA_WORKGROUPS:
         workgroups.append(4 * workgroups[-1])
+    kernels = {"canary": CANARY, "nothing": NOTHING, "tick": TICK}
     return {
-        "canary": plans.add(own_plan("canary", 256)),
-        "nothing": plans.add(own_plan("canary", 256, constants={"ROUNDS": 0})),
-        "tick": plans.add(own_plan("canary", 256, constants={"ROUNDS": TICK_ROUNDS})),
+        **{name: plans.add(kernel.plan()) for name, kernel in kernels.items()},
         "fma": {
             "flops_per_workgroup": fma_flops(1),
-            "plans": {
-                str(w): plans.add(own_plan("fma", 256, w, {"ROUNDS": FMA_ROUNDS}, datatype="f32")) for w in workgroups
-            },
+            "plans": {str(count): plans.add(fma_kernel(count).plan()) for count in workgroups},
         },
     }
 
@@ -415,11 +401,14 @@ def _lookback(plans: _Plans) -> dict[str, Any]:
         capabilities = own_class(software=software).capabilities()
         for tickets in (False, True):
             for stalled in (False, True):
-                plan = probe_plan(capabilities, "u32x2", tickets=tickets, **(STALLED if stalled else {}))
+                plan = LookbackProbe.plan(capabilities, "u32x2", tickets=tickets, stalled=stalled)
                 by_form["/".join(str(value).lower() for value in (software, tickets, stalled))] = plans.add(plan)
     return {
-        "tiles": TILES, "dispatches": DISPATCHES, "stalled_dispatches": STALLED_DISPATCHES,
-        "again_at_most": AGAIN_AT_MOST, "plans": by_form,
+        "tiles": LookbackProbe.TILES,
+        "dispatches": LookbackProbe.DISPATCHES,
+        "stalled_dispatches": LookbackProbe.STALLED_DISPATCHES,
+        "again_at_most": LookbackProbe.AGAIN_AT_MOST,
+        "plans": by_form,
     }  # fmt: skip
 
 

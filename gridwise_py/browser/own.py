@@ -21,8 +21,6 @@ from ..bench.checks.check import tolerances
 from ..bench.sampling.checker import expected_results
 from ..bench.sampling.subjects import subject_of
 from ..errors import ArgumentError, GridwiseError, LimitError
-from ..internals import BufferSpec
-from ..internals import PlannedKernel as PlanKernel
 
 #: Of the arguments and results of all cases in a page, which has them as they are.
 MOST_OWN_BYTES = 64 << 20
@@ -106,8 +104,8 @@ def _plan(kernel: Kernel, arrays: Mapping[str, np.ndarray], inputs: Mapping[str,
 
 def _joined(name: str, plans: list[Plan], labels: list[str]) -> Plan:
     """Return one plan of kernels that run one after the other."""
-    buffers: dict[str, BufferSpec] = {}
-    steps: list[PlanKernel] = []
+    buffers: dict[str, Any] = {}
+    steps: list[Any] = []
     for i, plan in enumerate(plans):
         called = {
             spec.name: spec.name if spec.role == "argument" else f"{spec.name} of kernel {i + 1}"

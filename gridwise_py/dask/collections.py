@@ -12,19 +12,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import dask.array as da
 import numpy as np
 from dask.delayed import Delayed
 
-from .. import STORAGE_DATATYPES, Add, Datatype, Max, Min, Multiply
+from .. import STORAGE_DATATYPES, Add, BinOp, Datatype, Max, Min, Multiply
 from ..errors import ArgumentError, AxisError, DatatypeError, LengthError, LimitError
-from ..internals import ITEM_DATATYPES, VALUE_DATATYPES, BinOpLike, as_binop, as_datatype, integer
+from ..internals import ITEM_DATATYPES, as_datatype, integer
 from . import chunks, splitters
 from .chunks import How
 from .graph import TREE_WIDTH, Graph, Key, blocks
 from .worker import what_gpus_take
+
+_Op: TypeAlias = BinOp | Literal["add", "multiply", "min", "max"]
 
 #: A sort on one GPU takes fewer keys than this.
 _MOST_SORTED = 1 << 30
@@ -94,7 +96,7 @@ def _kind_of_sum(dtype: np.dtype) -> np.dtype:
 
 def reduce(
     x: Any,
-    op: BinOpLike = "add",
+    op: _Op = "add",
     *,
     deterministic: bool = False,
     compensated: bool = False,
@@ -184,7 +186,7 @@ def _widened(call: str, x: Any, axis: Any, dtype: Any) -> tuple[da.Array, np.dty
 def _reduce(
     call: str,
     x: Any,
-    op: BinOpLike,
+    op: _Op,
     dtype: np.dtype | None,
     deterministic: bool,
     compensated: bool,
@@ -195,7 +197,7 @@ def _reduce(
     width = TREE_WIDTH if split_every is None else integer("split_every", split_every, 2)
     _check_chunks(call, x)
     of: np.dtype = x.dtype if dtype is None else dtype
-    how = chunks.Combination(as_binop(op), of, deterministic, compensated)
+    how = chunks.Combination(BinOp.find(op), of, deterministic, compensated)
     graph = Graph("reduce", [x], how, width)
     parts = graph.each("part", partial(chunks.reduced, how=how), blocks(x), on_gpu=True)
     last = graph.tree("combine", partial(chunks.reduced_parts, how=how), parts, width=width, on_gpu=True)
@@ -209,7 +211,7 @@ def _reduce(
 
 def scan(
     x: Any,
-    op: BinOpLike = "add",
+    op: _Op = "add",
     kind: Literal["inclusive", "exclusive"] = "inclusive",
     *,
     deterministic: bool = False,
@@ -263,7 +265,7 @@ def cumprod(
 def _scan(
     call: str,
     x: Any,
-    op: BinOpLike,
+    op: _Op,
     kind: str,
     dtype: np.dtype | None,
     deterministic: bool,
@@ -275,7 +277,7 @@ def _scan(
         raise ArgumentError(f"{call}: kind={kind!r} is unknown; known are inclusive and exclusive")
     of: np.dtype = x.dtype if dtype is None else dtype
     _check_chunks(call, x, itemsize_bytes=of.itemsize if keep else None)
-    how = chunks.Combination(as_binop(op), of, deterministic, compensated)
+    how = chunks.Combination(BinOp.find(op), of, deterministic, compensated)
     graph = Graph("scan", [x], how, kind, keep)
     keys = blocks(x)
     totals = graph.each("total", partial(chunks.reduced, how=how), keys[:-1], on_gpu=True)
@@ -328,7 +330,7 @@ def sort_pairs(keys: Any, values: Any, *, descending: bool = False) -> tuple[da.
     """
     call = "gwd.sort_pairs()"
     keys, values = _matched(call, keys, values)
-    if as_datatype(values.dtype, STORAGE_DATATYPES).name not in VALUE_DATATYPES:
+    if as_datatype(values.dtype, STORAGE_DATATYPES).itemsize_bytes < 4:
         raise DatatypeError(
             f"{call}: values are of {values.dtype}, but must be of 4 or 8 bytes; convert them, for example "
             f"values.astype('float32')"

@@ -11,7 +11,8 @@ import wgpu
 import gridwise_py as gw
 from gridwise_py.backend import queues
 from gridwise_py.backend.queues import queue_is_idle, wait_idle, wait_method
-from gridwise_py.runtime.device import device_key, engine_description
+from gridwise_py.runtime.context import context_of
+from gridwise_py.runtime.device import device_key
 from helpers.paths import with_helpers
 
 N = 5000
@@ -32,7 +33,7 @@ def dawn(require):
 @pytest.fixture
 def wgpu_device(device):
     """A device of wgpu, whatever GRIDWISE_ENGINE says."""
-    return device if engine_description(device).name == "wgpu" else gw.request_device(engine="wgpu")
+    return device if context_of(device).engine.name == "wgpu" else gw.request_device(engine="wgpu")
 
 
 @pytest.mark.gpu
@@ -57,7 +58,7 @@ def test_unknown_engines_are_refused(monkeypatch):
 
 def test_an_adapter_is_of_its_own_engine(dawn):
     assert isinstance(dawn, wgpu.GPUDevice)
-    assert engine_description(gw.request_device(dawn.adapter)).name == "dawn"
+    assert context_of(gw.request_device(dawn.adapter)).engine.name == "dawn"
     with pytest.raises(gw.AdapterError, match="of the engine 'dawn', and engine='wgpu' was asked for"):
         gw.request_device(dawn.adapter, engine="wgpu")
 
@@ -151,10 +152,10 @@ def test_errors_are_those_of_wgpu(dawn):
 
 def test_toggles_are_asked_for_and_shown(dawn, wgpu_device, monkeypatch):
     made = gw.request_device(dawn.adapter, toggles={"disable_robustness": True})
-    switches = engine_description(made).switches
+    switches = context_of(made).engine.switches
     assert switches["disable_robustness"]
     assert switches["timestamp_quantization"] is False
-    assert "disable_robustness" not in engine_description(dawn).switches
+    assert "disable_robustness" not in context_of(dawn).engine.switches
     assert device_key(made) != device_key(dawn)
     text = "@group(0) @binding(0) var<storage, read_write> x: array<u32>; "
     text += "@compute @workgroup_size(1) fn main() { x[0]++; }"
@@ -163,7 +164,7 @@ def test_toggles_are_asked_for_and_shown(dawn, wgpu_device, monkeypatch):
         assert kernel.execute(x=gw.zeros(4, "u32", device)).plan.shader_checks == (level,)
         assert "shader_checks" not in device_key(device)
     monkeypatch.setenv("GRIDWISE_TOGGLES", "timestamp_quantization=on")
-    assert engine_description(gw.request_device(dawn.adapter)).switches["timestamp_quantization"]
+    assert context_of(gw.request_device(dawn.adapter)).engine.switches["timestamp_quantization"]
     with pytest.raises(gw.AdapterError, match="no toggle 'disable_robustnes' of a device; known is disable_robustness"):
         gw.request_device(dawn.adapter, toggles={"disable_robustnes": True})
     with pytest.raises(gw.AdapterError, match="wgpu has no toggles"):

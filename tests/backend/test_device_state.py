@@ -20,7 +20,7 @@ X = np.arange(1000, dtype=np.uint32)
 def _use(device):
     """Calls, reads, events, a caller's own encoder and buffers, waits, and what benchmarks keep."""
     from gridwise_py.bench.calibrate.calibration import fastest_canary_ns
-    from gridwise_py.runtime.gpu_clock import observe
+    from gridwise_py.runtime.gpu_identity import gpu_of
 
     x = gw.asarray(X, device)
     np.testing.assert_array_equal(gw.cumsum(x, dtype=np.uint32).to_numpy(), np.cumsum(X, dtype=np.uint32))
@@ -40,7 +40,7 @@ def _use(device):
         with gw.profile(device):
             reduce.execute(input=x)
     fastest_canary_ns(device)
-    observe(device)
+    gpu_of(device)
 
 
 def test_a_device_gets_one_attribute_and_two_methods_that_take_note(device):
@@ -108,7 +108,7 @@ def test_tuning_is_for_the_primitives_that_are_made_from_then_on(renewed_device,
     context = context_of(renewed_device)
     before, measured = gw.Reduce(renewed_device), context.capabilities
     for tuning in ({"reduce": ((0, 1 << 20, {"workgroup_size": 64, "vecs": 2, "max_blocks": 8}),)}, None):
-        monkeypatch.setattr("gridwise_py.runtime.context.load_tuning", lambda key, found=tuning: found)
+        monkeypatch.setattr("gridwise_py.tuning.store.TuningStore.findings", lambda self, found=tuning: found)
         context.look_up_tuning()
         assert gw.capabilities(renewed_device).tuning == tuning
         assert before.capabilities is measured

@@ -13,7 +13,6 @@ import gridwise_py as gw
 from gridwise_py import errors
 from gridwise_py.runtime.compile_threads import compile_threads
 from gridwise_py.runtime.context import context_of
-from gridwise_py.runtime.device import engine_description
 from helpers.bare import device_with
 from helpers.strategies import make_primitive
 
@@ -544,7 +543,7 @@ def test_a_broken_expression(device, expression, of_four, deterministic, wgpu_er
     message = str(caught.value)
     assert "┌─ the operator's expression, in line" in message
     assert f"\nThe expression of the operator:\n{expression}\n" in message
-    if engine_description(device).name == "wgpu":  # Tint begins with the one for single items
+    if context_of(device).engine.name == "wgpu":  # Tint begins with the one for single items
         assert ("vectors of four items" in message) == of_four
     assert "alias Acc" not in message
     wgpu_errors.clear()
