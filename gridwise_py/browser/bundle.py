@@ -66,7 +66,7 @@ from ..bench.sweep.suite import Sweep, in_rounds, plan_jobs
 from ..errors import ArgumentError, GridwiseError, LimitError
 from ..internals import SUBGROUP_PROBE, LookbackProbe, Oracle, Triad, error_bound, prologue
 from .classes import CLASSES, MOST_BUFFER_BYTES, device_classes, own_class
-from .data import Recipe, recipe_for
+from .data import Recipe, Wanted, recipe_for
 from .own import own_case
 
 SCHEMA = "gridwise.browser.bundle"
@@ -219,14 +219,11 @@ def _recipes(case: Case, primitive: Primitive, seed: int, largest: int | None) -
     return {
         name: recipe_for(
             primitive.signature.arguments[name],
-            length,
-            _dtype(case, primitive, name),
+            Wanted(length, _dtype(case, primitive, name), case.numbers, seed + i),
             maker=case.workload.data.get(name),
             distribution=case.distribution if case.distribution and name == distributed else UNIFORM,
-            axes=case.numbers,
             op=case.op,
             largest=largest,
-            seed=seed + i,
         )
         for i, (name, length) in enumerate(lengths.items())
     }

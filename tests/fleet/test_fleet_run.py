@@ -311,9 +311,8 @@ def test_without_its_scheduler_a_run_ends_and_says_how_to_go_on(monkeypatch, req
 
 
 def test_events_of_strangers_are_data(request_):
-    run = fleet_module._Run(
-        _Gone(), request_, [_identity("h/0", "a")], None, None, 1.0, 0.03, None, lambda states: None, at_once=None
-    )
+    asked = fleet_module._Asked(_Gone(), request_, None, 1.0, 0.03, None, lambda states: None)
+    run = fleet_module._Run(asked, [_identity("h/0", "a")], None)
     for said in ("text", None, {}, {"run": run.name}, {"run": run.name, "id": "other"}, {"run": run.name, "id": "h/0"}):
         run._heard((0.0, said))
     run._heard((0.0, {"run": run.name, "id": "h/0", "done": 1, "of": 2, "case": "x" * 5000, "attempt": 2}))
