@@ -201,7 +201,7 @@ def _reduce(
     graph = Graph("reduce", [x], how, width)
     parts = graph.each("part", partial(chunks.reduced, how=how), blocks(x), on_gpu=True)
     last = graph.tree("combine", partial(chunks.reduced_parts, how=how), parts, width=width, on_gpu=True)
-    graph.add_on_gpu("", partial(chunks.result, how=how), last)
+    graph.add("", partial(chunks.result, how=how), last, on_gpu=True)
     found: Any = graph.scalar(of)
     return found.reshape(1) if keepdims else found
 
@@ -281,7 +281,7 @@ def _scan(
     graph = Graph("scan", [x], how, kind, keep)
     keys = blocks(x)
     totals = graph.each("total", partial(chunks.reduced, how=how), keys[:-1], on_gpu=True)
-    before = graph.add_on_gpu("carries", partial(chunks.carries, how=how), totals)
+    before = graph.add("carries", partial(chunks.carries, how=how), totals, on_gpu=True)
     scanned = partial(chunks.scanned, how=how, kind=kind, keep=keep)
     graph.each("", scanned, keys, [before] * len(keys), range(len(keys)), on_gpu=True)
     return graph.array(x.chunks[0], of)
@@ -577,7 +577,7 @@ def _found_range(graph: Graph, x: da.Array, keys: Sequence[Key], width: int) -> 
         found = graph.each(name, partial(chunks.reduced, how=how), keys, on_gpu=True)
         combine = partial(chunks.reduced_parts, how=how)
         found = graph.tree(f"{name}-of", combine, found, width=width, on_gpu=True)
-        ends.append(graph.add_on_gpu(f"{name}-all", combine, found))
+        ends.append(graph.add(f"{name}-all", combine, found, on_gpu=True))
     return graph.add("limits", chunks.checked_range, *ends)
 
 
@@ -619,7 +619,7 @@ def groupby(
     parts = graph.each("part", partial(chunks.grouped, **options), blocks(keys), blocks(values), on_gpu=True)
     merge = partial(chunks.merged_groups, **options)
     parts = graph.tree("merge", merge, parts, width=width, on_gpu=True)
-    last = graph.add_on_gpu("merge-all", merge, parts)
+    last = graph.add("merge-all", merge, parts, on_gpu=True)
     graph.add("", partial(chunks.grouped_result, how=how, dtype=values.dtype), [last])
     return graph.delayed()
 
@@ -663,7 +663,7 @@ def top_k(
         "part", partial(chunks.first_best, **options), keys, [first] * len(keys), range(len(keys)), on_gpu=True
     )
     found = graph.tree("best", partial(chunks.best_of, **options), found, width=width, on_gpu=True)
-    best = graph.add_on_gpu("last", partial(chunks.best_of, **options, last=True), found)
+    best = graph.add("last", partial(chunks.best_of, **options, last=True), found, on_gpu=True)
     for number, name in enumerate(("values", "indices")):
         graph.each(name, partial(_column, number), [best])
     return graph.array((k,), x.dtype, step="values"), graph.array((k,), np.dtype(np.uint64), step="indices")
