@@ -171,7 +171,7 @@ class _Checked:
     bounds: dict[str, np.ndarray]
 
 
-def _checked(case: Case, primitive: Primitive, seed: int) -> _Checked:
+def _check(case: Case, primitive: Primitive, seed: int) -> _Checked:
     """Return a case with random reals, or, if its results then depend on the order of additions, whole numbers.
 
     Sums and products of small whole numbers are exact, however they are grouped. Results that round all the same, such
@@ -238,7 +238,7 @@ def _case_json(plans: _Plans, case: Case, seed: int) -> dict[str, Any]:
                 f"{case}: {name} needs a buffer of {size_bytes:,} bytes, and a page has buffers of up to "
                 f"{MOST_BUFFER_BYTES:,}; take a smaller n"
             )
-    checked = _checked(case, primitive, seed)
+    checked = _check(case, primitive, seed)
     capacities = _capacities(primitive, case.lengths)
     variants: list[int | None] = []
     work: dict[str, int] | None = None

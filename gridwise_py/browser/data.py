@@ -40,7 +40,7 @@ _ALL = (1 << 32) - 1
 _MOST_PLACES = 1 << 26
 
 
-def _mixed(x: _Words, seed: int) -> _Words:
+def _mix(x: _Words, seed: int) -> _Words:
     """Return a hash of each number: two rounds of multiply and shift (C. Wellons, "Prospecting for hash functions")."""
     x = x * _GOLDEN + np.uint32(seed)
     x ^= x >> np.uint32(16)
@@ -60,8 +60,8 @@ def _with_last(x: _Words, value: int) -> _Words:
 #: What a step does to the numbers, with the number that it takes (0 if it takes none). A result beyond 32 bits keeps
 #: its lowest 32.
 STEPS: Mapping[str, Callable[[_Words, int], _Words]] = {
-    "hash": _mixed,
-    "and_hash": lambda x, seed: x & _mixed(np.arange(x.size, dtype=np.uint32), seed),
+    "hash": _mix,
+    "and_hash": lambda x, seed: x & _mix(np.arange(x.size, dtype=np.uint32), seed),
     "and": lambda x, k: x & np.uint32(k),
     "or": lambda x, k: x | np.uint32(k),
     "xor": lambda x, k: x ^ np.uint32(k),
@@ -124,10 +124,10 @@ class Recipe:
 #: The steps of a distribution, of a seed: they make 32 random bits a number.
 _DISTRIBUTIONS: Mapping[str, Callable[[int], tuple[Step, ...]]] = {
     UNIFORM: lambda seed: (("hash", seed),),
-    "entropy_0.811": lambda seed: _anded(seed, 2),
-    "entropy_0.544": lambda seed: _anded(seed, 3),
-    "entropy_0.337": lambda seed: _anded(seed, 4),
-    "entropy_0.201": lambda seed: _anded(seed, 5),
+    "entropy_0.811": lambda seed: _and(seed, 2),
+    "entropy_0.544": lambda seed: _and(seed, 3),
+    "entropy_0.337": lambda seed: _and(seed, 4),
+    "entropy_0.201": lambda seed: _and(seed, 5),
     "few": lambda seed: (("hash", seed), ("and", 15), ("hash", seed + 1)),
     "equal": lambda seed: (("times", 0), ("hash", seed)),
     "sorted": lambda seed: (("hash", seed), ("sort",)),
@@ -136,7 +136,7 @@ _DISTRIBUTIONS: Mapping[str, Callable[[int], tuple[Step, ...]]] = {
 _ORDERED = ("sorted", "reversed")
 
 
-def _anded(seed: int, words: int) -> tuple[Step, ...]:
+def _and(seed: int, words: int) -> tuple[Step, ...]:
     return (("hash", seed), *(("and_hash", seed + (i << 16)) for i in range(1, words)))
 
 

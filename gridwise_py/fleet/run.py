@@ -39,7 +39,7 @@ from ..storage.files import write_whole
 from ..storage.json_files import json_text
 from .files import member_path, parse_fleet
 from .judge import judge
-from .members import fleet_of, merged
+from .members import fleet_of, merge
 from .model import Fleet, Member, Status
 
 _TOPIC = "gridwise-fleet"
@@ -158,9 +158,9 @@ def run_fleet(
         If no device has one of the names, or the document to resume is of another request.
     """
     request = suite if isinstance(suite, Request) else request_of(suite, rounds=rounds, seed=seed)
-    found = _chosen(identities(client), tuple(devices))
+    found = _choose(identities(client), tuple(devices))
     target = None if path is None else Path(path)
-    earlier = None if resume is None else _earlier(Path(resume), request)
+    earlier = None if resume is None else _read_earlier(Path(resume), request)
     run = _Run(_Asked(client, request, target, device_timeout_s, gate, baseline, progress), found, earlier)
     usual = _least_at_once(request) if at_once is None else at_once
     return run.measure([(_ALONE, 1), (_TOGETHER, None)] if contention else [(_TOGETHER, usual)])
@@ -171,7 +171,7 @@ def _least_at_once(request: Request) -> int | None:
     return 1 if any(job.mode is Mode.LATENCY for job in request.jobs) else None
 
 
-def _chosen(found: Sequence[DeviceIdentity], wanted: Sequence[str]) -> list[DeviceIdentity]:
+def _choose(found: Sequence[DeviceIdentity], wanted: Sequence[str]) -> list[DeviceIdentity]:
     counts = Counter(device.id for device in found)
     for device in found:
         if counts[device.id] > 1:
@@ -197,7 +197,7 @@ def _digest(request: Request) -> str:
     return hashlib.sha256(said.encode()).hexdigest()[:16]
 
 
-def _earlier(path: Path, request: Request) -> tuple[Fleet, Path]:
+def _read_earlier(path: Path, request: Request) -> tuple[Fleet, Path]:
     fleet = parse_fleet(parse_json(content_of(path), path.name), path.name)
     if fleet.request != _digest(request):
         raise ArgumentError(
@@ -248,7 +248,7 @@ class _Run:
         #: Files on the workers' hosts are found again under the run's name.
         self.name = f"{now}-{secrets.token_hex(2)}" if before is None or before.run is None else before.run
         self._asked, self._client, self._path = asked, asked.client, asked.path
-        self._kept = _kept(earlier, asked.path) if earlier is not None else []
+        self._kept = _keep_complete(earlier, asked.path) if earlier is not None else []
         complete = {member.id for fleet in self._kept for member in fleet.members}
         self._planned = tuple({device.id for device in found} | set(() if before is None else before.planned))
         self._devices = {
@@ -337,7 +337,7 @@ class _Run:
         elif status == "finished":
             self._take(device, phase, future.result(), is_last=is_last)
         elif status == "error":
-            self._fail(device, *_of_error(future.exception()))
+            self._fail(device, *_explain(future.exception()))
         elif self._client.status == "running":
             self._fail(device, Status.LOST, f"its task was {status}: no worker with this device came back")
         else:  # the scheduler is gone, and so is what it knew
@@ -418,7 +418,7 @@ class _Run:
 
     def _judge(self) -> Fleet:
         parts = [*self._kept, *(device.member for device in self._devices.values() if device.member is not None)]
-        whole = merged([*parts, Fleet(planned=self._planned)])
+        whole = merge([*parts, Fleet(planned=self._planned)])
         suite = self._asked.request.suite
         fleet = replace(whole, run=self.name, suite=suite, request=_digest(self._asked.request))
         return judge(fleet, gate=self._asked.gate, baseline=self._asked.baseline)
@@ -440,7 +440,7 @@ class _Run:
             self._client.run(_forget, self.name, on_error="ignore")
 
 
-def _kept(earlier: tuple[Fleet, Path], path: Path | None) -> list[Fleet]:
+def _keep_complete(earlier: tuple[Fleet, Path], path: Path | None) -> list[Fleet]:
     """Return the members of an earlier run that are complete, their files copied to where those of this run are."""
     fleet, before = earlier
     found: list[Fleet] = []
@@ -479,7 +479,7 @@ def _file_names(identifiers: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def _of_error(error: Any) -> tuple[Status, str]:
+def _explain(error: Any) -> tuple[Status, str]:
     """Return what became of a device whose task raised."""
     if isinstance(error, KilledWorker):
         return Status.FAILED, "its worker died again and again, at the same task"
@@ -548,10 +548,10 @@ class _Events(RunProgress):
 
 def _measure_device(task: _Task) -> dict[str, Any]:
     """Measure the suite on this worker's GPU, or go on with it; return the document."""
-    return run_on_gpu(_measured, task)
+    return run_on_gpu(_measure, task)
 
 
-def _measured(_: Any, task: _Task) -> dict[str, Any]:
+def _measure(_: Any, task: _Task) -> dict[str, Any]:
     # The runner makes a device of its own, so that it can make another after a loss.
     begin_s = time.perf_counter()
     folder = _host_folder(task.run)

@@ -159,7 +159,7 @@ class TimingHelper:
             if not self._free:
                 if len(self._sets) == _MAX_SETS:
                     raise TimingUnavailable(
-                        f"all {self.MAX_PAIRS} pairs of timestamp queries belong to work that was recorded "
+                        f"all {_MAX_SETS * _PAIRS_PER_SET} pairs of timestamp queries belong to work that was recorded "
                         f"on encoders but not submitted; submit these encoders, time fewer passes in one submission, "
                         f"or record without timing"
                     )

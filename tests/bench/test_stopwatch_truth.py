@@ -13,7 +13,6 @@ from gridwise_py.bench.sampling.conditions import Conditions
 from gridwise_py.bench.sampling.protocol import SamplingProtocol
 from gridwise_py.bench.sampling.sampler import Sampler, WarmUp
 from gridwise_py.bench.sampling.samples import Samples
-from gridwise_py.timing.queries import MAX_PAIRS
 from gridwise_py.timing.result import Span, TimingResult
 
 X = np.arange(1000, dtype=np.uint32)
@@ -72,7 +71,7 @@ def _sampler(device, **protocol):
 def test_more_canaries_than_timestamps_are_refused_before_anything_is_submitted(device, require):
     require("timestamp-query")
     kernels = _sampler(device).kernels
-    most = (MAX_PAIRS - kernels) // 2
+    most = (gw.TimingHelper.MAX_PAIRS - kernels) // 2
     used = gw.timing_helper(device).pairs_in_use
     with pytest.raises(gw.ArgumentError, match=rf"100,000 times .*\(canary_passes\) .* is {most:,}$"):
         _sampler(device, canary_passes=100_000)
@@ -86,7 +85,7 @@ def test_more_canaries_than_timestamps_are_refused_before_anything_is_submitted(
 def test_a_block_has_no_more_samples_than_there_are_timestamps(device, require):
     require("timestamp-query")
     kernels = _sampler(device).kernels
-    sampler = _sampler(device, canary_passes=(MAX_PAIRS - 4 * kernels) // 2)
+    sampler = _sampler(device, canary_passes=(gw.TimingHelper.MAX_PAIRS - 4 * kernels) // 2)
     sampler._size(1e3)
     assert sampler.block_samples == 4
     plain = _sampler(device)

@@ -266,8 +266,8 @@ def test_one_device_at_two_workers_is_refused():
     with pytest.raises(
         gw.ClusterError, match=r"2 workers have the device h/0000:1b:00\.0: a \(tcp://a\), b \(tcp://b\)"
     ):
-        fleet_module._chosen(found, ())
-    assert [device.id for device in fleet_module._chosen(found[1:], ("1B:00",))] == ["h/0000:1b:00.0"]
+        fleet_module._choose(found, ())
+    assert [device.id for device in fleet_module._choose(found[1:], ("1B:00",))] == ["h/0000:1b:00.0"]
 
 
 def test_files_have_tame_names_whatever_hosts_are_called():
