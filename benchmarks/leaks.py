@@ -24,8 +24,8 @@ import wgpu
 
 import gridwise_py as gw
 from gridwise_py.bench.results.context import run_context
+from gridwise_py.internals import gpu_of
 from gridwise_py.runtime.context import context_of
-from gridwise_py.runtime.gpu_clock import observe
 from gridwise_py.storage.json_files import write_json
 
 ROUNDS = 5
@@ -58,7 +58,8 @@ def live_objects() -> int:
 def gpu_bytes(device: wgpu.GPUDevice) -> int | None:
     """Return the memory that is used of a device's GPU, once it is idle; None where nobody tells."""
     gw.synchronize(device)
-    return observe(device).get("memory_used_bytes")
+    gpu = gpu_of(device)
+    return None if gpu is None else gpu.used_bytes()
 
 
 def kinds(device: wgpu.GPUDevice) -> dict[str, tuple[Callable[[int], Any], int]]:

@@ -1,89 +1,93 @@
-"""The names of the core that this library's own applications use beyond the public ones.
+"""The interface of the core for this library's own applications, beside the public names.
 
 `bench`, `browser`, `fleet`, `dask` and `cli` take from the core what ``gridwise_py`` exports, what the small shared
 packages have (errors, settings, storage, display, …), and what is named here; a contract in pyproject.toml refuses the
-rest. So all else in the core changes without a look at them. Nothing in the core imports this module.
+rest. So all else in the core changes without a look at them. Nothing in the core imports this module. The comment
+before a name says why it is here; docs/contribute/architecture.md shows them all.
 """
 # ruff: noqa: F401, I001 - names by what they are for
 # pyright: reportUnusedImport=false
 
-# arguments and datatypes, read and refused as the core does it
-from .planning.layout import COUNT
-from .types.datatype import ITEM_DATATYPES, MATMUL_DATATYPES, VALUE_DATATYPES, as_datatype
-from .types.operators import BinOpLike, as_binop
-from .types.options import integer
-
-# primitives as a list and by kind: what there is to measure, and over which axes
-from .primitives import REGISTRY
-from .primitives.engines.elementwise import Elementwise, elementwise_arguments
-from .primitives.engines.operator import OperatorPrimitive
-from .primitives.sort import SortPrimitive
-
-# references: in which type and order numpy adds for a check, and how far a right result may be off
-from .primitives.base import ReferenceParts, reference_parts
-from .primitives.engines.operator import wider
-from .primitives.group_by import SortedItems, sorted_items
-from .primitives.reduce import fold
-from .types.nudging import Nudging
-from .types.struct_operators import field_operators
-from .types.unary_operators import ulps_of
-
-# whichever arrays on the GPU, and their memory
-from .runtime.array import OnGpu, check_usable
-from .runtime.chunked_array import Items, parts
-from .runtime.memory import Lease
-from .runtime.shared_items import overlapping
-
-# a device: what is kept for it, what findings about it hold for, which GPU it is, whether it is lost
-from .backend.device_errors import is_lost
+# What is kept for a device, and what is known of it: its key, engine, executor, timing, and a place for findings.
 from .runtime.context import context_of
-from .runtime.device import device_key, device_with_checks, engine_description, expect_software
-from .runtime.gpu_identity import gpu_of, pci_of
 
-# submitting and waiting, so that a wall clock shows the GPU's work and nothing else
-from .backend.device_state import queue_uses
-from .backend.queues import guard_queue, submit, wait_idle, wait_method
-from .runtime.compile_threads import compile_threads
+# A command that names its adapter itself need not be warned of software.
+from .runtime.device import expect_software
+
+# The GPU that a device certainly is: its address, and clock, power and memory as the driver tells them.
+from .runtime.gpu_identity import gpu_of
+
+# Joules of a GPU's board, for energy per call.
+from .backend.gpu import EnergySensor
+
+# The clock of a GPU stays up while a command measures, without the warnings of `gw.hold_clock`.
+from .runtime.gpu_clock import clock_held
+
+# Times on the CPU's clock that show the GPU's work and nothing else.
 from .runtime.run import bracket
 
-# timestamps in places of the caller's choice, and the limit of their number; traces
-from .backend.queues import write_timestamp
-from .runtime.encodable import Spans
-from .runtime.run import Timed
-from .runtime.sequence import kernel_labels
-from .timing.chrome_trace import ChromeTrace, GpuSlice
-from .timing.queries import MAX_PAIRS, Edges
+# Submissions of other commands than calls, in which errors name what was submitted.
+from .backend.queues import submit
 
-# the clock of a GPU, held and observed, and its energy
-from .backend.clock import hold as hold_adapters_clock
-from .backend.gpu import EnergySensor
-from .runtime.gpu_clock import clock_held, observe
+# Which devices a function of a user submits to: it does not say.
+from .backend.device_state import queue_uses
 
-# plans: of kernels that measure the device itself, and of users' own kernels for a page
-from .planning.plan import Kernel as PlannedKernel
-from .planning.plan import BufferSpec
-from .runtime.executor import BoundPlan, BufferRange
-from .runtime.internal_kernels import bind_nothing, bind_own, own_plan
+# One span around what a function of a user records, whose passes are its own.
+from .runtime.internal_kernels import stamped
 
-# shaders: for a page's compiler; the line that an error names
-from .planning.shaders import prologue, where_in_shader
+# What a call is encoded by, beside other commands, and any number of times.
+from .runtime.executor import BoundPlan
 
-# the self-test of look-back, here and in a page that runs it itself
-from .runtime.device import SUBGROUP_PROBE
-from .runtime.lookback_selftest import (
-    AGAIN_AT_MOST,
-    DISPATCHES,
-    STALLED,
-    STALLED_DISPATCHES,
-    TILES,
-    ProbeCounts,
-    lookback_verdict,
-    probe_plan,
-    verdict_of,
-)
+# Kernels that measure the device itself: canary, flush of the caches, arithmetic.
+from .runtime.internal_kernels import OwnKernel
 
-# shapes of kernels: which there are to try, and how findings are kept
+# The second ceiling of memory, with two reads and a write; the first is `gw.Copy`.
+from .primitives.triad import Triad
+
+# The arrays of an argument: a `gw.ChunkedArray` has several.
+from .runtime.chunked_array import parts
+
+# Whether arguments share items: a trial may change what the next one reads.
+from .runtime.shared_items import overlapping
+
+# Refuses arrays that cannot be restored, before anything ran.
+from .runtime.chunked_array import check_usable
+
+# Datatypes that applications take as arguments, refused with the core's remedies.
+from .types.datatype import ITEM_DATATYPES, as_datatype
+
+# Whole numbers that applications take as arguments, refused with the core's words.
+from .types.options import integer
+
+# All primitives by name: what there is to measure.
+from .primitives import REGISTRY
+
+# The one primitive without a public name whose shape is tuned.
 from .primitives.select import FlatNonzero
-from .tuning.candidates import candidates
-from .tuning.model import KERNELS, shape_of
-from .tuning.store import TUNING_KIND, keep_facts, keep_tuning, kept_tuning, load_tuning
+
+# The right result of a primitive, for checks.
+from .references.oracle import Oracle
+
+# How much a right result may differ: a page compares without this library.
+from .references.error_bounds import error_bound
+
+# Which items of a result are not right.
+from .references.error_bounds import wrong_items
+
+# The self-test of look-back for `gridwise info`, and for pages, which run it themselves.
+from .runtime.lookback_selftest import LookbackProbe, lookback_verdict
+
+# How many lanes a subgroup has, for pages, which run it themselves.
+from .runtime.device import SUBGROUP_PROBE
+
+# What a browser's compiler needs before a text of this library.
+from .planning.shaders import prologue
+
+# The line of a user's shader that an error names, for reports in one line.
+from .planning.shaders import where_in_shader
+
+# Which kernels have shapes, what the model gives them, and which others are near.
+from .tuning.model import KERNELS
+
+# Where shapes and facts of a device that were measured are kept.
+from .tuning.store import TuningStore

@@ -163,8 +163,8 @@ def cache_dir(tmp_path_factory) -> Iterator[str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GRIDWISE_CACHE_DIR", folder)
         # How busy the machine is must not decide which kernels the tests run.
-        patch.setattr(lookback_selftest, "LIMIT_NS", 30_000_000_000)
-        patch.setattr(lookback_selftest, "AGAIN_AT_MOST", 1.0)
+        patch.setattr(lookback_selftest.LookbackProbe, "LIMIT_NS", 30_000_000_000)
+        patch.setattr(lookback_selftest.LookbackProbe, "AGAIN_AT_MOST", 1.0)
         # Nor how long a GPU was idle which warnings a timed call has.
         patch.setattr(gpu_clock, "_follows_load", lambda device: False)
         yield folder

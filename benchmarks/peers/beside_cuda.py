@@ -35,7 +35,7 @@ import numpy as np
 from data import in_parts
 
 import gridwise_py as gw
-from gridwise_py.internals import engine_description
+from gridwise_py.internals import context_of
 
 #: Everything that the CUDA compiler is told.
 FLAGS = ("-std=c++17",)
@@ -269,7 +269,7 @@ class Ours(harness.Ours):
 
     def __init__(self, primitive: gw.Primitive, arrays: Mapping[str, Any], judge: Judge):
         super().__init__(primitive, arrays, lambda outputs: judge.judge(next(iter(outputs.values()))))
-        engine = engine_description(self._device)
+        engine = context_of(self._device).engine
         self.facts |= {"launches": _LAUNCHES, "engine": {"version": engine.version, "switches": dict(engine.switches)}}
 
     def times(self, warmup_s: float, samples: int) -> Mapping[str, list[float]]:

@@ -45,8 +45,8 @@ import gridwise_py as gw
 from gridwise_py.bench.cases.distributions import UNIFORM
 from gridwise_py.bench.cases.own_primitives import ScatteredRanges
 from gridwise_py.bench.checks.check import differences
-from gridwise_py.bench.checks.oracle import Oracle
 from gridwise_py.cli.options import AxisList
+from gridwise_py.internals import Oracle
 from gridwise_py.primitives.reorder import Reorder
 from gridwise_py.primitives.take import Take
 

@@ -56,28 +56,17 @@ import numpy as np
 import wgpu
 
 from .. import Copy, Layout, Plan, Primitive, __version__
-from ..bench.calibrate.probes import FMA_ROUNDS, MOST_FMA_WORKGROUPS, TICK_ROUNDS, Triad, fma_flops
+from ..bench.calibrate.kernels import CANARY, NOTHING
+from ..bench.calibrate.probes import MOST_FMA_WORKGROUPS, TICK, fma_flops, fma_kernel
 from ..bench.cases.case import Case, array_items
 from ..bench.cases.distributions import UNIFORM
 from ..bench.cases.mode import Mode
-from ..bench.checks.error_bounds import error_bound
-from ..bench.checks.oracle import Oracle
 from ..bench.sampling.protocol import SamplingProtocol
 from ..bench.sweep.suite import Sweep, in_rounds, plan_jobs
 from ..errors import ArgumentError, GridwiseError, LimitError
-from ..internals import (
-    AGAIN_AT_MOST,
-    DISPATCHES,
-    STALLED,
-    STALLED_DISPATCHES,
-    SUBGROUP_PROBE,
-    TILES,
-    own_plan,
-    probe_plan,
-    prologue,
-)
+from ..internals import SUBGROUP_PROBE, LookbackProbe, Oracle, Triad, error_bound, prologue
 from .classes import CLASSES, MOST_BUFFER_BYTES, device_classes, own_class
-from .data import Recipe, recipe_for
+from .data import Recipe, Wanted, recipe_for
 from .own import own_case
 
 SCHEMA = "gridwise.browser.bundle"
@@ -182,7 +171,7 @@ class _Checked:
     bounds: dict[str, np.ndarray]
 
 
-def _checked(case: Case, primitive: Primitive, seed: int) -> _Checked:
+def _check(case: Case, primitive: Primitive, seed: int) -> _Checked:
     """Return a case with random reals, or, if its results then depend on the order of additions, whole numbers.
 
     Sums and products of small whole numbers are exact, however they are grouped. Results that round all the same, such
@@ -230,14 +219,11 @@ def _recipes(case: Case, primitive: Primitive, seed: int, largest: int | None) -
     return {
         name: recipe_for(
             primitive.signature.arguments[name],
-            length,
-            _dtype(case, primitive, name),
+            Wanted(length, _dtype(case, primitive, name), case.numbers, seed + i),
             maker=case.workload.data.get(name),
             distribution=case.distribution if case.distribution and name == distributed else UNIFORM,
-            axes=case.numbers,
             op=case.op,
             largest=largest,
-            seed=seed + i,
         )
         for i, (name, length) in enumerate(lengths.items())
     }
@@ -252,7 +238,7 @@ def _case_json(plans: _Plans, case: Case, seed: int) -> dict[str, Any]:
                 f"{case}: {name} needs a buffer of {size_bytes:,} bytes, and a page has buffers of up to "
                 f"{MOST_BUFFER_BYTES:,}; take a smaller n"
             )
-    checked = _checked(case, primitive, seed)
+    checked = _check(case, primitive, seed)
     capacities = _capacities(primitive, case.lengths)
     variants: list[int | None] = []
     work: dict[str, int] | None = None
@@ -396,15 +382,12 @@ def _own(plans: _Plans) -> dict[str, Any]:
     workgroups = [16]
     while workgroups[-1] < MOST_FMA_WORKGROUPS:
         workgroups.append(4 * workgroups[-1])
+    kernels = {"canary": CANARY, "nothing": NOTHING, "tick": TICK}
     return {
-        "canary": plans.add(own_plan("canary", 256)),
-        "nothing": plans.add(own_plan("canary", 256, constants={"ROUNDS": 0})),
-        "tick": plans.add(own_plan("canary", 256, constants={"ROUNDS": TICK_ROUNDS})),
+        **{name: plans.add(kernel.plan()) for name, kernel in kernels.items()},
         "fma": {
             "flops_per_workgroup": fma_flops(1),
-            "plans": {
-                str(w): plans.add(own_plan("fma", 256, w, {"ROUNDS": FMA_ROUNDS}, datatype="f32")) for w in workgroups
-            },
+            "plans": {str(count): plans.add(fma_kernel(count).plan()) for count in workgroups},
         },
     }
 
@@ -415,11 +398,14 @@ def _lookback(plans: _Plans) -> dict[str, Any]:
         capabilities = own_class(software=software).capabilities()
         for tickets in (False, True):
             for stalled in (False, True):
-                plan = probe_plan(capabilities, "u32x2", tickets=tickets, **(STALLED if stalled else {}))
+                plan = LookbackProbe.plan(capabilities, "u32x2", tickets=tickets, stalled=stalled)
                 by_form["/".join(str(value).lower() for value in (software, tickets, stalled))] = plans.add(plan)
     return {
-        "tiles": TILES, "dispatches": DISPATCHES, "stalled_dispatches": STALLED_DISPATCHES,
-        "again_at_most": AGAIN_AT_MOST, "plans": by_form,
+        "tiles": LookbackProbe.TILES,
+        "dispatches": LookbackProbe.DISPATCHES,
+        "stalled_dispatches": LookbackProbe.STALLED_DISPATCHES,
+        "again_at_most": LookbackProbe.AGAIN_AT_MOST,
+        "plans": by_form,
     }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +40,7 @@ _ALL = (1 << 32) - 1
 _MOST_PLACES = 1 << 26
 
 
-def _mixed(x: _Words, seed: int) -> _Words:
+def _mix(x: _Words, seed: int) -> _Words:
     """Return a hash of each number: two rounds of multiply and shift (C. Wellons, "Prospecting for hash functions")."""
     x = x * _GOLDEN + np.uint32(seed)
     x ^= x >> np.uint32(16)
@@ -60,8 +60,8 @@ def _with_last(x: _Words, value: int) -> _Words:
 #: What a step does to the numbers, with the number that it takes (0 if it takes none). A result beyond 32 bits keeps
 #: its lowest 32.
 STEPS: Mapping[str, Callable[[_Words, int], _Words]] = {
-    "hash": _mixed,
-    "and_hash": lambda x, seed: x & _mixed(np.arange(x.size, dtype=np.uint32), seed),
+    "hash": _mix,
+    "and_hash": lambda x, seed: x & _mix(np.arange(x.size, dtype=np.uint32), seed),
     "and": lambda x, k: x & np.uint32(k),
     "or": lambda x, k: x | np.uint32(k),
     "xor": lambda x, k: x ^ np.uint32(k),
@@ -124,10 +124,10 @@ class Recipe:
 #: The steps of a distribution, of a seed: they make 32 random bits a number.
 _DISTRIBUTIONS: Mapping[str, Callable[[int], tuple[Step, ...]]] = {
     UNIFORM: lambda seed: (("hash", seed),),
-    "entropy_0.811": lambda seed: _anded(seed, 2),
-    "entropy_0.544": lambda seed: _anded(seed, 3),
-    "entropy_0.337": lambda seed: _anded(seed, 4),
-    "entropy_0.201": lambda seed: _anded(seed, 5),
+    "entropy_0.811": lambda seed: _and(seed, 2),
+    "entropy_0.544": lambda seed: _and(seed, 3),
+    "entropy_0.337": lambda seed: _and(seed, 4),
+    "entropy_0.201": lambda seed: _and(seed, 5),
     "few": lambda seed: (("hash", seed), ("and", 15), ("hash", seed + 1)),
     "equal": lambda seed: (("times", 0), ("hash", seed)),
     "sorted": lambda seed: (("hash", seed), ("sort",)),
@@ -136,51 +136,47 @@ _DISTRIBUTIONS: Mapping[str, Callable[[int], tuple[Step, ...]]] = {
 _ORDERED = ("sorted", "reversed")
 
 
-def _anded(seed: int, words: int) -> tuple[Step, ...]:
+def _and(seed: int, words: int) -> tuple[Step, ...]:
     return (("hash", seed), *(("and_hash", seed + (i << 16)) for i in range(1, words)))
 
 
 # ---- makers
 
 
-def _flags(length: int, dtype: np.dtype[Any], axes: Mapping[str, Any], seed: int) -> Recipe:
-    steps = (("hash", seed), ("and", 0xFFFF), ("less", round(float(axes["share"]) * (1 << 16))))
-    return _as_numbers(length, steps, dtype)
+class Wanted(NamedTuple):
+    """The input of a case.
+
+    Attributes
+    ----------
+    length : int
+        Items.
+    dtype : numpy.dtype
+    axes : mapping
+        The axes of the case, and its n.
+    seed : int
+    """
+
+    length: int
+    dtype: np.dtype[Any]
+    axes: Mapping[str, Any]
+    seed: int
+
+    def whole(self, axis: str) -> int:
+        """Return the value of an axis as a whole number."""
+        return int(self.axes[axis])
 
 
-def _runs(length: int, dtype: np.dtype[Any], axes: Mapping[str, Any], seed: int) -> Recipe:
-    heads: tuple[Step, ...] = (("hash", seed), ("less", round(2**32 / int(axes["run"]))), ("sum",))
-    if dtype.kind == "f":
-        return _as_numbers(length, (*heads, ("mod", 2048)), dtype)
-    wide = (("times", int(_GOLDEN)),)  # odd, so that neighbours differ in their lowest bit
-    return _as_numbers(length, (*heads, *(() if dtype.kind == "b" else wide)), dtype)
+def _runs(of: Wanted) -> tuple[Step, ...]:
+    heads: tuple[Step, ...] = (("hash", of.seed), ("less", round(2**32 / of.whole("run"))), ("sum",))
+    # Times an odd number, so that neighbours differ in their lowest bit.
+    return *heads, *{"f": [("mod", 2048)], "b": []}.get(of.dtype.kind, [("times", int(_GOLDEN))])
 
 
-def _segments(length: int, dtype: np.dtype[Any], axes: Mapping[str, Any], seed: int) -> Recipe:
-    return _as_numbers(length, (("times", int(axes["segment"])), ("min", int(axes["n"]))), dtype)
-
-
-def _counts(length: int, dtype: np.dtype[Any], axes: Mapping[str, Any], seed: int) -> Recipe:
-    n = int(axes["n"])
-    steps = (("hash", seed), ("mod", n + 1), ("sort",), ("last", n), ("differences",))
-    return _as_numbers(length, steps, dtype)
-
-
-def _indices(length: int, dtype: np.dtype[Any], axes: Mapping[str, Any], seed: int) -> Recipe:
-    return _as_numbers(length, (("hash", seed), ("mod", int(axes["bins"]))), dtype)
-
-
-def _scattered(length: int, dtype: np.dtype[Any], axes: Mapping[str, Any], seed: int) -> Recipe:
-    return _as_numbers(length, (("hash", seed), ("mod", max(int(axes["n"]) // int(axes["run"]), 1))), dtype)
-
-
-#: The recipe for data of the same kind as a maker's, of a number of items, their dtype, the axes and a seed.
-def _permutation(length: int, dtype: np.dtype[Any], axes: Mapping[str, Any], seed: int) -> Recipe:
+def _permutation(of: Wanted) -> tuple[Step, ...]:
     """Return places far apart: multiples of a number without a common divisor with the length, modulo the length."""
-    del axes, seed
-    if length > _MOST_PLACES:
-        raise ArgumentError(f"the page has no permutation of {length} items, at most of {_MOST_PLACES}")
-    return _as_numbers(length, (("times_around", _factor(length)),), dtype)
+    if of.length > _MOST_PLACES:
+        raise ArgumentError(f"the page has no permutation of {of.length} items, at most of {_MOST_PLACES}")
+    return (("times_around", _factor(of.length)),)
 
 
 def _factor(length: int) -> int:
@@ -191,43 +187,39 @@ def _factor(length: int) -> int:
     return factor
 
 
-def _late_flags(length: int, dtype: np.dtype[Any], axes: Mapping[str, Any], seed: int) -> Recipe:
-    first = round(float(axes["share"]) * length)
-    late: tuple[Step, ...] = (("less", first), ("xor", 1), ("times", _ALL))
-    return _as_numbers(length, (*late, ("and_hash", seed), ("and", 63)), dtype)
+def _middle_places(of: Wanted) -> tuple[Step, ...]:
+    n = of.whole("n")
+    return (("times", 0), ("or", n // 2)) if of.length == 1 else (("times", n // (of.length + 1)),)
 
 
-def _middle_places(length: int, dtype: np.dtype[Any], axes: Mapping[str, Any], seed: int) -> Recipe:
-    steps: tuple[Step, ...] = (("times", int(axes["n"]) // (length + 1)),)
-    return _as_numbers(length, (("times", 0), ("or", int(axes["n"]) // 2)) if length == 1 else steps, dtype)
+def _each_of(of: Wanted) -> int:
+    """Return the length of ranges of one length that make n items."""
+    n, count = of.whole("n"), max(of.length, 1)
+    if n % count:
+        raise ArgumentError(f"the page has {of.length} ranges of one length only, which do not make {n} items")
+    return n // count
 
 
-def _ranges(of: Callable[[int, int], tuple[Step, ...]]) -> Callable[..., Recipe]:
-    """Return the recipe for an argument of ranges of one length, of that length and of how many there are."""
-
-    def recipe(length: int, dtype: np.dtype[Any], axes: Mapping[str, Any], seed: int) -> Recipe:
-        n = int(axes["n"])
-        if n % max(length, 1):
-            raise ArgumentError(f"the page has {length} ranges of one length only, which do not make {n} items")
-        return _as_numbers(length, of(n // max(length, 1), length), dtype)
-
-    return recipe
-
-
-_MAKERS: Mapping[Maker, Callable[[int, np.dtype[Any], Mapping[str, Any], int], Recipe]] = {
-    flags: _flags,
+#: The steps for data of the same kind as a maker's.
+_MAKERS: Mapping[Maker, Callable[[Wanted], tuple[Step, ...]]] = {
+    flags: lambda of: (("hash", of.seed), ("and", 0xFFFF), ("less", round(float(of.axes["share"]) * (1 << 16)))),
     random_runs: _runs,
-    equal_segments: _segments,
-    random_counts: _counts,
-    random_indices: _indices,
-    scattered_keys: _scattered,
+    equal_segments: lambda of: (("times", of.whole("segment")), ("min", of.whole("n"))),
+    random_counts: lambda of: (
+        ("hash", of.seed), ("mod", of.whole("n") + 1), ("sort",), ("last", of.whole("n")), ("differences",),
+    ),
+    random_indices: lambda of: (("hash", of.seed), ("mod", of.whole("bins"))),
+    scattered_keys: lambda of: (("hash", of.seed), ("mod", max(of.whole("n") // of.whole("run"), 1))),
     permutation: _permutation,
-    late_flags: _late_flags,
+    late_flags: lambda of: (
+        ("less", round(float(of.axes["share"]) * of.length)), ("xor", 1), ("times", _ALL),
+        ("and_hash", of.seed), ("and", 63),
+    ),
     middle_places: _middle_places,
-    RANGE_DATA["lengths"]: _ranges(lambda each, _: (("times", 0), ("or", each))),
-    RANGE_DATA["source_offsets"]: _ranges(lambda each, _: (("times", each),)),
-    RANGE_DATA["destination_offsets"]: _ranges(lambda each, count: (("times_around", _factor(count)), ("times", each))),
-}
+    RANGE_DATA["lengths"]: lambda of: (("times", 0), ("or", _each_of(of))),
+    RANGE_DATA["source_offsets"]: lambda of: (("times", _each_of(of)),),
+    RANGE_DATA["destination_offsets"]: lambda of: (("times_around", _factor(of.length)), ("times", _each_of(of))),
+}  # fmt: skip
 
 
 def _as_numbers(length: int, steps: tuple[Step, ...], dtype: np.dtype[Any]) -> Recipe:
@@ -276,15 +268,12 @@ def _whole_numbers(length: int, seed: int, dtype: np.dtype[Any], largest: int) -
 
 def recipe_for(
     argument: Argument,
-    length: int,
-    dtype: np.dtype[Any],
+    wanted: Wanted,
     *,
-    maker: Maker | None,
-    distribution: str,
-    axes: Mapping[str, Any],
-    op: str | None,
-    largest: int | None,
-    seed: int,
+    maker: Maker | None = None,
+    distribution: str = UNIFORM,
+    op: str | None = None,
+    largest: int | None = None,
 ) -> Recipe:
     """Return the recipe for an input of a case.
 
@@ -292,30 +281,26 @@ def recipe_for(
     ----------
     argument : Argument
         The input's rule: whether it ascends.
-    length : int
-        Items.
-    dtype : numpy.dtype
-    maker : callable or None
-        The maker of `cases.data` whose kind of data it is; None for a distribution.
+    wanted : Wanted
+    maker : callable, optional
+        The maker of `cases.data` whose kind of data it is; by default it is of a distribution.
     distribution : str
         A key of `DISTRIBUTIONS`.
-    axes : mapping
-        The axes of the case, and its n.
-    op : str or None
+    op : str, optional
         The operator of the case.
-    largest : int or None
-        Floats are whole numbers up to this, so that sums and products are exact; None: random reals.
-    seed : int
+    largest : int, optional
+        Floats are whole numbers up to this, so that sums and products are exact; by default random reals.
 
     Raises
     ------
     ArgumentError
         If there is no recipe for such data.
     """
+    length, dtype, _, seed = wanted
     if maker is not None:
         if maker not in _MAKERS:
             raise ArgumentError(f"the page has no recipe for the data of {getattr(maker, '__name__', maker)}")
-        return _MAKERS[maker](length, dtype, axes, seed)
+        return _as_numbers(length, _MAKERS[maker](wanted), dtype)
     if distribution not in _DISTRIBUTIONS:
         raise ArgumentError(
             f"the page has no data of the distribution {distribution!r}; it has {', '.join(_DISTRIBUTIONS)}"

@@ -21,8 +21,6 @@ from ..bench.checks.check import tolerances
 from ..bench.sampling.checker import expected_results
 from ..bench.sampling.subjects import subject_of
 from ..errors import ArgumentError, GridwiseError, LimitError
-from ..internals import BufferSpec
-from ..internals import PlannedKernel as PlanKernel
 
 #: Of the arguments and results of all cases in a page, which has them as they are.
 MOST_OWN_BYTES = 64 << 20
@@ -41,14 +39,14 @@ def own_case(case: Case, device: wgpu.GPUDevice, mode: str, seed: int) -> tuple[
     own = case.own_workload
     assert own is not None, "the case is of a user's file"
     try:
-        return own.guarded(lambda: _made(case, device, mode, seed))
+        return own.guarded(lambda: _make(case, device, mode, seed))
     except LimitError as error:
         raise LimitError(f"{case}: {error}") from error
     except GridwiseError as error:
         raise ArgumentError(f"{case}: {error}") from error
 
 
-def _made(case: Case, device: wgpu.GPUDevice, mode: str, seed: int) -> tuple[Plan, dict[str, Any]]:
+def _make(case: Case, device: wgpu.GPUDevice, mode: str, seed: int) -> tuple[Plan, dict[str, Any]]:
     own = case.own_workload
     if own is not None and own.device(device, dict(case.others)) is not device:
         raise ArgumentError("a page has the run-time checks of its browser; leave out the axis shader_checks")
@@ -75,7 +73,7 @@ def _made(case: Case, device: wgpu.GPUDevice, mode: str, seed: int) -> tuple[Pla
             f"its arguments have over {MOST_OWN_BYTES >> 20} MiB, which a page does not carry; take a smaller n"
         )
     plans = [_plan(kernel, arrays, benchmark.inputs) for kernel in kernels]
-    plan = _joined(case.primitive, plans, list(named))
+    plan = _join(case.primitive, plans, list(named))
     work = subject.work or (plan.work if len(kernels) == 1 else Work(0, 0, 0)).totals()
     return plan, {
         "primitive": case.primitive, "n": case.n, "axes": case.axes,
@@ -104,10 +102,10 @@ def _plan(kernel: Kernel, arrays: Mapping[str, np.ndarray], inputs: Mapping[str,
     return kernel.plan(layout, **{name: inputs[name] for name in kernel.signature.values if name in inputs})
 
 
-def _joined(name: str, plans: list[Plan], labels: list[str]) -> Plan:
+def _join(name: str, plans: list[Plan], labels: list[str]) -> Plan:
     """Return one plan of kernels that run one after the other."""
-    buffers: dict[str, BufferSpec] = {}
-    steps: list[PlanKernel] = []
+    buffers: dict[str, Any] = {}
+    steps: list[Any] = []
     for i, plan in enumerate(plans):
         called = {
             spec.name: spec.name if spec.role == "argument" else f"{spec.name} of kernel {i + 1}"

@@ -15,7 +15,16 @@ import click
 
 from .bench import what_to_run
 from .exit_codes import BAD_INPUT, INCOMPLETE, NO_ADAPTER, REGRESSION, WRONG_RESULT
-from .options import AxisText, AxisValues, RawArguments, Seconds, Share
+from .options import (
+    AxisText,
+    AxisValues,
+    RawArguments,
+    Seconds,
+    Share,
+    certificate_options,
+    certificates_of,
+    check_dask,
+)  # fmt: skip
 from .output import (
     LINE_EVERY_S,
     PATIENCE_S,
@@ -72,10 +81,7 @@ _OF_RUNS = (
     help="Without a sign of life for so long, a device is lost.",
 )  # fmt: skip
 @click.option("--resume", type=_THERE, help="Continue the run of this document: devices that are not complete.")
-@click.option("--insecure", is_flag=True, help="Allow an address without TLS outside of this host.")
-@click.option("--tls-ca", type=_THERE, help="The cluster's certificate authority.")
-@click.option("--tls-cert", type=_THERE, help="This host's certificate.")
-@click.option("--tls-key", type=_THERE, help="Its key.")
+@certificate_options
 @click.option("--baseline", type=_FILE, help="A fleet of healthy devices: its document, or a results file.")
 @click.option(
     "--gate", type=Share(), default="3%", show_default=True, help="A device slower by less than this is not accused."
@@ -163,21 +169,15 @@ def _exit_code(found: Fleet) -> int:
 
 def _on_cluster(ctx: click.Context, options: dict[str, Any], baseline: Fleet | None) -> Fleet:
     """Measure the GPUs of a cluster; return the judged fleet."""
-    from .. import extras
-
-    try:
-        extras.check_dask_is_installed("gridwise fleet --scheduler")
-    except ImportError as error:
-        raise click.UsageError(str(error)) from error
+    check_dask("gridwise fleet --scheduler")
     from ..bench.sweep.runner import Request
     from ..bench.sweep.suite import in_rounds, need_datatypes, plan_jobs
     from ..dask.cluster import connect
     from ..errors import ClusterError
     from ..fleet.run import run_fleet
 
-    certificates = tuple(options[name] for name in ("tls_ca", "tls_cert", "tls_key"))
-    if any(certificates) and not all(certificates):
-        raise click.UsageError("--tls-ca, --tls-cert and --tls-key belong together: give all three, or none")
+    certificates = certificates_of(options)
+    security = None if certificates is None else certificates.security()
     path, resume = options["json_path"], options["resume"]
     if path is None:
         path = resume
@@ -193,7 +193,7 @@ def _on_cluster(ctx: click.Context, options: dict[str, Any], baseline: Fleet | N
     )  # fmt: skip
     try:
         with (
-            connect(options["scheduler"], security=_security(certificates), insecure=options["insecure"]) as client,
+            connect(options["scheduler"], security=security, insecure=options["insecure"]) as client,
             _showing_devices() as show,
         ):
             return run_fleet(
@@ -204,16 +204,6 @@ def _on_cluster(ctx: click.Context, options: dict[str, Any], baseline: Fleet | N
     except ClusterError as error:
         note(f"gridwise: {error}")
         sys.exit(NO_ADAPTER if "no worker has a GPU" in str(error) else BAD_INPUT)
-
-
-def _security(certificates: Sequence[Path | None]) -> Any:
-    """Return what Dask takes for certificates; None leaves them to its configuration."""
-    authority, certificate, key = certificates
-    if authority is None or certificate is None or key is None:
-        return None
-    from ..dask.serving import Certificates
-
-    return Certificates(str(authority), str(certificate), str(key)).security()
 
 
 @contextmanager

@@ -20,11 +20,11 @@ def info(adapter: str | None, form: str) -> None:
 
     from ..bench.report.text_table import TextTable
     from ..display.table import Column
-    from ..internals import engine_description, lookback_verdict
+    from ..internals import context_of, lookback_verdict
 
     adapters = gw.list_adapters()
     device = gw.request_device(adapter)
-    engine, capabilities = engine_description(device), gw.capabilities(device)
+    engine, capabilities = context_of(device).engine, gw.capabilities(device)
     scan = gw.Scan(device)
     strategy = scan.choose_strategy(in_place=False)
     verdict = lookback_verdict(device, scan.state)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -242,6 +242,37 @@ def adapter_option(command: Callable[..., Any]) -> Callable[..., Any]:
         help="Adapter by index or part of its name (`gridwise info` lists them). Default: GRIDWISE_ADAPTER.",
     )
     return adapter(engine(toggles(command)))
+
+
+def certificate_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--insecure``, and ``--tls-ca``, ``--tls-cert`` and ``--tls-key``, which `certificates_of` reads."""
+    there = click.Path(exists=True, dir_okay=False)
+    helps = {"key": "Its key.", "cert": "This host's certificate.", "ca": "The cluster's certificate authority."}
+    for name, text in helps.items():
+        command = click.option(f"--tls-{name}", type=there, help=text)(command)
+    return click.option("--insecure", is_flag=True, help="Allow an address without TLS outside of this host.")(command)
+
+
+def certificates_of(options: Mapping[str, Any]) -> Any:
+    """Return the `Certificates` of a command line; None leaves them to Dask's configuration."""
+    given = [options[name] for name in ("tls_ca", "tls_cert", "tls_key")]
+    if not all(given):
+        if any(given):
+            raise click.UsageError("--tls-ca, --tls-cert and --tls-key belong together: give all three, or none")
+        return None
+    from ..dask.serving import Certificates
+
+    return Certificates(*given)
+
+
+def check_dask(command: str) -> None:
+    """Raise UsageError, with the remedy, unless the extra ``dask`` is installed."""
+    from .. import extras
+
+    try:
+        extras.check_dask_is_installed(command)
+    except ImportError as error:
+        raise click.UsageError(str(error)) from error
 
 
 def format_option(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -123,16 +123,16 @@ def tune(words: tuple[str, ...], **options: Any) -> None:
 
 def _tune_library(options: Mapping[str, Any]) -> None:
     from .. import request_device
-    from ..internals import TUNING_KIND, clock_held, device_key, kept_tuning
-    from ..storage import cache
+    from ..internals import TuningStore, clock_held, context_of
 
     asked = [name for name in ("show", "clear", "check") if options[name]]
     if len(asked) > 1:
         raise click.UsageError(f"{' and '.join(f'--{name}' for name in asked)} exclude each other")
     device = request_device(options["adapter"])
-    key = device_key(device)
+    key = context_of(device).key
+    store = TuningStore(key)
     if options["clear"]:
-        gone = cache.remove(TUNING_KIND, key)
+        gone = store.remove()
         said = "forgotten" if gone else "nothing was stored"
         click.echo(json.dumps({"removed": gone}) if options["form"] == "json" else said)
         return
@@ -152,7 +152,7 @@ def _tune_library(options: Mapping[str, Any]) -> None:
             with showing_progress() as progress, clock_held(device):
                 run(device, wanted, max_items=options["max_n"], progress=progress, **how)
     finally:  # also after Ctrl-C: what was found is stored
-        kept = kept_tuning(key)
+        kept = store.kept()
         _give(kept, options, lambda: _show(key, kept))
 
 

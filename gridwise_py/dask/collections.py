@@ -12,19 +12,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import dask.array as da
 import numpy as np
 from dask.delayed import Delayed
 
-from .. import STORAGE_DATATYPES, Add, Datatype, Max, Min, Multiply
+from .. import STORAGE_DATATYPES, Add, BinOp, Datatype, Max, Min, Multiply
 from ..errors import ArgumentError, AxisError, DatatypeError, LengthError, LimitError
-from ..internals import ITEM_DATATYPES, VALUE_DATATYPES, BinOpLike, as_binop, as_datatype, integer
+from ..internals import ITEM_DATATYPES, as_datatype, integer
 from . import chunks, splitters
 from .chunks import How
 from .graph import TREE_WIDTH, Graph, Key, blocks
 from .worker import what_gpus_take
+
+_Op: TypeAlias = BinOp | Literal["add", "multiply", "min", "max"]
 
 #: A sort on one GPU takes fewer keys than this.
 _MOST_SORTED = 1 << 30
@@ -41,7 +43,7 @@ _MOST_PIECES = 1 << 18
 # ---- what is taken
 
 
-def _taken(call: str, x: Any, name: str = "x", known: Mapping[str, Datatype] = STORAGE_DATATYPES) -> da.Array:
+def _take(call: str, x: Any, name: str = "x", known: Mapping[str, Datatype] = STORAGE_DATATYPES) -> da.Array:
     """Return an argument as a dask array of one dimension, of a datatype that is known."""
     if not isinstance(x, da.Array) and hasattr(x, "to_dask_array") and getattr(x, "ndim", None) == 1:
         x = x.to_dask_array()  # lengths stay unknown: Dask counts partitions that it fuses later
@@ -94,7 +96,7 @@ def _kind_of_sum(dtype: np.dtype) -> np.dtype:
 
 def reduce(
     x: Any,
-    op: BinOpLike = "add",
+    op: _Op = "add",
     *,
     deterministic: bool = False,
     compensated: bool = False,
@@ -137,7 +139,7 @@ def sum(
     compensated: bool = False,
 ) -> da.Array:
     """Return the sum of all items, in the dtype of numpy's sum unless one is given; see `reduce`."""
-    x, dtype = _widened("gwd.sum()", x, axis, dtype)
+    x, dtype = _widen("gwd.sum()", x, axis, dtype)
     return _reduce("gwd.sum()", x, Add, dtype, deterministic, compensated, split_every, keepdims)
 
 
@@ -151,7 +153,7 @@ def prod(
     deterministic: bool = False,
 ) -> da.Array:
     """Return the product of all items, in the dtype of numpy's product unless one is given; see `reduce`."""
-    x, dtype = _widened("gwd.prod()", x, axis, dtype)
+    x, dtype = _widen("gwd.prod()", x, axis, dtype)
     return _reduce("gwd.prod()", x, Multiply, dtype, deterministic, False, split_every, keepdims)
 
 
@@ -172,10 +174,10 @@ def _check_axis(call: str, axis: Any) -> None:
         raise AxisError(f"{call}: axis={axis!r}, but x has one dimension; give 0, or nothing")
 
 
-def _widened(call: str, x: Any, axis: Any, dtype: Any) -> tuple[da.Array, np.dtype]:
+def _widen(call: str, x: Any, axis: Any, dtype: Any) -> tuple[da.Array, np.dtype]:
     """Return the items and the dtype that they are added up in, as numpy does: converted before, if it is another."""
     _check_axis(call, axis)
-    x = _taken(call, x, known=ITEM_DATATYPES)
+    x = _take(call, x, known=ITEM_DATATYPES)
     usual = _kind_of_sum(x.dtype)
     wanted = usual if dtype is None else np.dtype(dtype)
     return (x if wanted in (usual, x.dtype) else x.astype(wanted)), wanted
@@ -184,22 +186,22 @@ def _widened(call: str, x: Any, axis: Any, dtype: Any) -> tuple[da.Array, np.dty
 def _reduce(
     call: str,
     x: Any,
-    op: BinOpLike,
+    op: _Op,
     dtype: np.dtype | None,
     deterministic: bool,
     compensated: bool,
     split_every: int | None,
     keepdims: bool = False,
 ) -> da.Array:
-    x = _taken(call, x, known=ITEM_DATATYPES)
+    x = _take(call, x, known=ITEM_DATATYPES)
     width = TREE_WIDTH if split_every is None else integer("split_every", split_every, 2)
     _check_chunks(call, x)
     of: np.dtype = x.dtype if dtype is None else dtype
-    how = chunks.Combination(as_binop(op), of, deterministic, compensated)
+    how = chunks.Combination(BinOp.find(op), of, deterministic, compensated)
     graph = Graph("reduce", [x], how, width)
     parts = graph.each("part", partial(chunks.reduced, how=how), blocks(x), on_gpu=True)
     last = graph.tree("combine", partial(chunks.reduced_parts, how=how), parts, width=width, on_gpu=True)
-    graph.add_on_gpu("", partial(chunks.result, how=how), last)
+    graph.add("", partial(chunks.result, how=how), last, on_gpu=True)
     found: Any = graph.scalar(of)
     return found.reshape(1) if keepdims else found
 
@@ -209,7 +211,7 @@ def _reduce(
 
 def scan(
     x: Any,
-    op: BinOpLike = "add",
+    op: _Op = "add",
     kind: Literal["inclusive", "exclusive"] = "inclusive",
     *,
     deterministic: bool = False,
@@ -248,7 +250,7 @@ def cumsum(
     keep: bool = False,
 ) -> da.Array:
     """Return the sums of all items up to each, in the dtype of numpy's cumsum unless one is given; see `scan`."""
-    x, dtype = _widened("gwd.cumsum()", x, axis, dtype)
+    x, dtype = _widen("gwd.cumsum()", x, axis, dtype)
     return _scan("gwd.cumsum()", x, Add, "inclusive", dtype, deterministic, compensated, keep)
 
 
@@ -256,30 +258,30 @@ def cumprod(
     x: Any, axis: int | None = None, dtype: Any = None, *, deterministic: bool = False, keep: bool = False
 ) -> da.Array:
     """Return the products of all items up to each, in the dtype of numpy's cumprod unless one is given; see `scan`."""
-    x, dtype = _widened("gwd.cumprod()", x, axis, dtype)
+    x, dtype = _widen("gwd.cumprod()", x, axis, dtype)
     return _scan("gwd.cumprod()", x, Multiply, "inclusive", dtype, deterministic, False, keep)
 
 
 def _scan(
     call: str,
     x: Any,
-    op: BinOpLike,
+    op: _Op,
     kind: str,
     dtype: np.dtype | None,
     deterministic: bool,
     compensated: bool,
     keep: bool,
 ) -> da.Array:
-    x = _taken(call, x, known=ITEM_DATATYPES)
+    x = _take(call, x, known=ITEM_DATATYPES)
     if kind not in ("inclusive", "exclusive"):
         raise ArgumentError(f"{call}: kind={kind!r} is unknown; known are inclusive and exclusive")
     of: np.dtype = x.dtype if dtype is None else dtype
     _check_chunks(call, x, itemsize_bytes=of.itemsize if keep else None)
-    how = chunks.Combination(as_binop(op), of, deterministic, compensated)
+    how = chunks.Combination(BinOp.find(op), of, deterministic, compensated)
     graph = Graph("scan", [x], how, kind, keep)
     keys = blocks(x)
     totals = graph.each("total", partial(chunks.reduced, how=how), keys[:-1], on_gpu=True)
-    before = graph.add_on_gpu("carries", partial(chunks.carries, how=how), totals)
+    before = graph.add("carries", partial(chunks.carries, how=how), totals, on_gpu=True)
     scanned = partial(chunks.scanned, how=how, kind=kind, keep=keep)
     graph.each("", scanned, keys, [before] * len(keys), range(len(keys)), on_gpu=True)
     return graph.array(x.chunks[0], of)
@@ -308,7 +310,7 @@ def sort(x: Any, axis: int = -1, *, stable: bool | None = None, descending: bool
         With the chunks of `x`, exactly, however often an item occurs.
     """
     _check_axis("gwd.sort()", axis)
-    return _sort("gwd.sort()", [_taken("gwd.sort()", x)], "keys", descending)[0]
+    return _sort("gwd.sort()", [_take("gwd.sort()", x)], "keys", descending)[0]
 
 
 def sort_pairs(keys: Any, values: Any, *, descending: bool = False) -> tuple[da.Array, da.Array]:
@@ -327,8 +329,8 @@ def sort_pairs(keys: Any, values: Any, *, descending: bool = False) -> tuple[da.
         With the chunks of `keys`.
     """
     call = "gwd.sort_pairs()"
-    keys, values = _matched(call, keys, values)
-    if as_datatype(values.dtype, STORAGE_DATATYPES).name not in VALUE_DATATYPES:
+    keys, values = _match(call, keys, values)
+    if as_datatype(values.dtype, STORAGE_DATATYPES).itemsize_bytes < 4:
         raise DatatypeError(
             f"{call}: values are of {values.dtype}, but must be of 4 or 8 bytes; convert them, for example "
             f"values.astype('float32')"
@@ -345,12 +347,12 @@ def argsort(x: Any, axis: int = -1, *, stable: bool | None = None, descending: b
         As for `sort`.
     """
     _check_axis("gwd.argsort()", axis)
-    return _sort("gwd.argsort()", [_taken("gwd.argsort()", x)], "indices", descending)[1]
+    return _sort("gwd.argsort()", [_take("gwd.argsort()", x)], "indices", descending)[1]
 
 
-def _matched(call: str, keys: Any, values: Any) -> tuple[da.Array, da.Array]:
+def _match(call: str, keys: Any, values: Any) -> tuple[da.Array, da.Array]:
     """Return two arrays as dask arrays whose chunks belong together."""
-    keys, values = _taken(call, keys, "keys"), _taken(call, values, "values")
+    keys, values = _take(call, keys, "keys"), _take(call, values, "values")
     key_sizes, value_sizes = _lengths(keys), _lengths(values)
     if key_sizes is not None and value_sizes is not None:
         if keys.size != values.size:
@@ -380,7 +382,7 @@ def _sort(
     apart = len(ends) > 1
     runs = _runs(graph, what, inputs, sizes, {"in_order": apart, "descending": descending}, held[-1])
     counts = _sizes(graph, keys, sizes)
-    found = _exchanged(graph, runs, counts, sizes, ends, descending) if apart else [runs]
+    found = _exchange(graph, runs, counts, sizes, ends, descending) if apart else [runs]
     merge = partial(chunks.merged, dtypes=dtypes, descending=descending)
     begins = [0, *ends[:-1]]
     parts: list[Key] = []
@@ -478,7 +480,7 @@ def _runs(
     return graph.each("run", function, *lists, [first] * count, range(count), on_gpu=True)
 
 
-def _exchanged(
+def _exchange(
     graph: Graph,
     runs: Sequence[Key],
     sizes: list[Any],
@@ -535,7 +537,7 @@ def histogram(
     call = "gwd.histogram()"
     if edges is not None and range is not None:
         raise ArgumentError(f"{call}: edges say where bins begin and end; give either edges= or range=")
-    x, width = _taken(call, x), integer("split_every", split_every, 2)
+    x, width = _take(call, x), integer("split_every", split_every, 2)
     _check_chunks(call, x)
     given = edges if edges is not None else bins if np.ndim(bins) else None
     count = None if given is not None else integer("bins", bins, 1)
@@ -575,7 +577,7 @@ def _found_range(graph: Graph, x: da.Array, keys: Sequence[Key], width: int) -> 
         found = graph.each(name, partial(chunks.reduced, how=how), keys, on_gpu=True)
         combine = partial(chunks.reduced_parts, how=how)
         found = graph.tree(f"{name}-of", combine, found, width=width, on_gpu=True)
-        ends.append(graph.add_on_gpu(f"{name}-all", combine, found))
+        ends.append(graph.add(f"{name}-all", combine, found, on_gpu=True))
     return graph.add("limits", chunks.checked_range, *ends)
 
 
@@ -608,7 +610,7 @@ def groupby(
     call = "gwd.groupby()"
     if how not in ("sum", "min", "max", "count", "mean"):
         raise ArgumentError(f"{call}: how={how!r} is unknown; known are sum, min, max, count, mean")
-    keys, values = _matched(call, keys, values)
+    keys, values = _match(call, keys, values)
     for each in (keys, values):
         _check_chunks(call, each)
     width = integer("split_every", split_every, 2)
@@ -617,7 +619,7 @@ def groupby(
     parts = graph.each("part", partial(chunks.grouped, **options), blocks(keys), blocks(values), on_gpu=True)
     merge = partial(chunks.merged_groups, **options)
     parts = graph.tree("merge", merge, parts, width=width, on_gpu=True)
-    last = graph.add_on_gpu("merge-all", merge, parts)
+    last = graph.add("merge-all", merge, parts, on_gpu=True)
     graph.add("", partial(chunks.grouped_result, how=how, dtype=values.dtype), [last])
     return graph.delayed()
 
@@ -647,7 +649,7 @@ def top_k(
         If there are fewer than k items; when it is computed, where lengths are not known.
     """
     call = "gwd.top_k()"
-    x, k, width = _taken(call, x), integer("k", k, 1), integer("split_every", split_every, 2)
+    x, k, width = _take(call, x), integer("k", k, 1), integer("split_every", split_every, 2)
     if mode not in ("largest", "smallest"):
         raise ArgumentError(f"{call}: mode={mode!r} is unknown; known are largest and smallest")
     _check_chunks(call, x)
@@ -661,7 +663,7 @@ def top_k(
         "part", partial(chunks.first_best, **options), keys, [first] * len(keys), range(len(keys)), on_gpu=True
     )
     found = graph.tree("best", partial(chunks.best_of, **options), found, width=width, on_gpu=True)
-    best = graph.add_on_gpu("last", partial(chunks.best_of, **options, last=True), found)
+    best = graph.add("last", partial(chunks.best_of, **options, last=True), found, on_gpu=True)
     for number, name in enumerate(("values", "indices")):
         graph.each(name, partial(_column, number), [best])
     return graph.array((k,), x.dtype, step="values"), graph.array((k,), np.dtype(np.uint64), step="indices")
@@ -683,7 +685,7 @@ def unique(x: Any, *, split_every: int = TREE_WIDTH) -> da.Array:
         Of one chunk, whose length is known when it is computed.
     """
     call = "gwd.unique()"
-    x, width = _taken(call, x), integer("split_every", split_every, 2)
+    x, width = _take(call, x), integer("split_every", split_every, 2)
     _check_chunks(call, x)
     graph = Graph("unique", [x], width)
     parts = graph.each("part", chunks.distinct, blocks(x), on_gpu=True)
@@ -708,7 +710,7 @@ def on_gpu(x: Any) -> da.Array:
     dask.array.Array
         For the functions of this module. A chunk that is fetched by a client becomes a numpy array.
     """
-    x = _taken("gwd.on_gpu()", x, known=ITEM_DATATYPES)
+    x = _take("gwd.on_gpu()", x, known=ITEM_DATATYPES)
     _check_chunks("gwd.on_gpu()", x)
     graph = Graph("on-gpu", [x])
     graph.each("", chunks.uploaded, blocks(x), on_gpu=True)
@@ -717,7 +719,7 @@ def on_gpu(x: Any) -> da.Array:
 
 def to_host(x: da.Array) -> da.Array:
     """Return an array whose chunks are numpy arrays again, for functions of Dask."""
-    x = _taken("gwd.to_host()", x, known=ITEM_DATATYPES)
+    x = _take("gwd.to_host()", x, known=ITEM_DATATYPES)
     graph = Graph("to-host", [x])
     graph.each("", chunks.host, blocks(x))
     return graph.array(x.chunks[0], x.dtype)

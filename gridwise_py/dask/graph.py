@@ -72,8 +72,15 @@ class Graph:
         assert layer.on_gpu == on_gpu
         return name
 
-    def add(self, step: str, function: Callable[..., Any], *arguments: Any, index: Sequence[int] = ()) -> Key:
-        """Add a task on the host.
+    def add(
+        self,
+        step: str,
+        function: Callable[..., Any],
+        *arguments: Any,
+        index: Sequence[int] = (),
+        on_gpu: bool = False,
+    ) -> Key:
+        """Add a task.
 
         Parameters
         ----------
@@ -84,27 +91,23 @@ class Graph:
             Keys of tasks, lists of these, and numbers.
         index : sequence of int
             What tells the tasks of a step apart.
+        on_gpu : bool, default False
+            Whether it runs on a worker with a GPU, whose device becomes the first argument.
         """
-        return self._add(self.step(step), function, arguments, index)
-
-    def add_on_gpu(self, step: str, function: Callable[..., Any], *arguments: Any, index: Sequence[int] = ()) -> Key:
-        """Add a task on a worker with a GPU, whose device becomes the first argument; see `add`."""
-        return self._add(self.step(step, on_gpu=True), partial(run_on_gpu, function), arguments, index)
-
-    def _add(self, name: str, function: Callable[..., Any], arguments: tuple[Any, ...], index: Sequence[int]) -> Key:
+        name = self.step(step, on_gpu=on_gpu)
         layer = self._layers[name]
         for argument in arguments:
             for key in argument if isinstance(argument, list) else (argument,):
                 if isinstance(key, tuple):
                     layer.dependencies.add(key[0])
         key = (name, *index)
-        layer.tasks[key] = (function, *arguments)
+        layer.tasks[key] = (partial(run_on_gpu, function) if on_gpu else function, *arguments)
         return key
 
     def each(self, step: str, function: Callable[..., Any], *lists: Sequence[Any], on_gpu: bool = False) -> list[Key]:
         """Add a task for each position of lists of arguments; return the keys."""
-        add = self.add_on_gpu if on_gpu else self.add
-        return [add(step, function, *own, index=(i,)) for i, own in enumerate(zip(*lists, strict=True))]
+        positions = enumerate(zip(*lists, strict=True))
+        return [self.add(step, function, *own, index=(i,), on_gpu=on_gpu) for i, own in positions]
 
     def tree(
         self, step: str, function: Callable[..., Any], keys: Sequence[Key], *, width: int, on_gpu: bool = False

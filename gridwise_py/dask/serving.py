@@ -35,14 +35,21 @@ class Certificates:
         )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class WorkerLimits:
+    """What each worker may use: threads, memory of its host and its GPU, and a folder for what does not fit."""
+
+    threads: int | None
+    memory_limit: str
+    device_memory_limit: str | None
+    local_directory: str | None
+
+
 def serve(
     address: str,
     adapters: Iterable[int | str] | str,
+    limits: WorkerLimits,
     *,
-    threads: int | None,
-    memory_limit: str,
-    device_memory_limit: str | None,
-    local_directory: str | None,
     certificates: Certificates | None,
     insecure: bool,
     death_timeout_s: float,
@@ -56,8 +63,7 @@ def serve(
         As in `check_address`.
     adapters : "all", or iterable of int or str
         As in `chosen_adapters`.
-    threads, memory_limit, device_memory_limit, local_directory
-        Of each worker.
+    limits : WorkerLimits
     certificates : Certificates, optional
         By default those of Dask's configuration.
     insecure : bool
@@ -74,13 +80,15 @@ def serve(
     """
     checked = check_address(address, insecure=insecure, remedy="give --insecure")
     chosen = tagged(chosen_adapters(adapters))
-    options = memory_options(memory_limit, device_memory_limit, len(chosen))
+    options = memory_options(limits.memory_limit, limits.device_memory_limit, len(chosen))
     options["death_timeout"] = death_timeout_s
-    if local_directory is not None:
-        options["local_directory"] = local_directory
+    if limits.local_directory is not None:
+        options["local_directory"] = limits.local_directory
     if certificates is not None:
         options["security"] = certificates.security()
-    every = [{**options, **worker_options(tag, adapter, len(chosen), threads)} for tag, adapter in chosen.items()]
+    every = [
+        {**options, **worker_options(tag, adapter, len(chosen), limits.threads)} for tag, adapter in chosen.items()
+    ]
     for tag, adapter in chosen.items():
         say(f"{tag}: {adapter}, joins {checked}")
     asyncio.run(_run(checked, every))

@@ -29,7 +29,7 @@ from distributed import Client, Worker, WorkerPlugin, default_client, get_worker
 
 from .. import Array, __version__, asarray, default_device, empty_cache, settings
 from ..errors import ArgumentError, ClusterError, DeviceMemoryError, GridwiseError
-from ..internals import Lease, device_key, expect_software, pci_of
+from ..internals import context_of, expect_software, gpu_of
 from .chunks import Columns, host
 from .shared import LEAST_BYTES, are_on_one_host, host_memory, opened
 from .spill import GpuSpill
@@ -183,7 +183,7 @@ class GpuPlugin(WorkerPlugin):
             return None
         expect_software()  # it is refused below, unless it was asked for
         device = default_device()
-        key = device_key(device)
+        key = context_of(device).key
         if device.adapter.info["adapter_type"] == "CPU" and not settings.dask_cpu():
             raise ClusterError(
                 f"the adapter {device.adapter.info['device']!r} is software on the CPU; name it in "
@@ -191,7 +191,8 @@ class GpuPlugin(WorkerPlugin):
             )
         host = socket.gethostname()
         tag = next((name for name in worker.state.total_resources if name.startswith(_TAG)), None)
-        pci = pci_of(device)
+        gpu = gpu_of(device)
+        pci = None if gpu is None else gpu.pci
         own = tag.removeprefix(_TAG) if tag is not None else f"{host}/{settings.adapter() or 0}"
         info = device.adapter.info
         return DeviceIdentity(
@@ -449,7 +450,7 @@ def _size_bytes(found: Array | Columns) -> int:
 
 
 #: A name for each piece of memory that an Array had when its token was asked for. Places alone are taken again.
-_names: WeakKeyDictionary[Lease, str] = WeakKeyDictionary()
+_names: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 
 
 def _token(array: Array) -> tuple[Any, ...]:

@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 
 from ..bench.report.chapter import AddChart, Chapter
-from ..bench.report.page_tables import page_table
+from ..bench.report.page_tables import shown_table
 from ..bench.report.vega import COLOURS, GREY, SHAPES, Datasets, Spec, load_altair, tips
 from ..bench.results.reader import content_of
 from ..display.quantities import format_time
-from ..display.table import Cell
+from ..display.table import Cell, table_of
 from ..display.terminal import clean
 from ..errors import BadResultsFile
 from .files import is_fleet, member_path, parse_fleet
 from .model import Fleet, Group, Member
-from .table import HEADINGS, cells_of, fleet_counts, fleet_remarks, group_text, what_happened
+from .table import accused_table, fleet_counts, fleet_remarks, group_text, what_happened
 
 #: Devices whose files become part of the report.
 _MOST_FILES = 6
@@ -85,7 +85,7 @@ class FleetChapter(Chapter):
             "counts": fleet_counts(fleet),
             "bad": len(fleet.outliers),
             "remarks": fleet_remarks(fleet),
-            "accused": _accused_table(fleet, f"The accused devices of {name}", left_out),
+            "accused": shown_table(accused_table(fleet.outliers), f"The accused devices of {name}", left_out),
             "groups": [
                 {
                     "title": group_text(group),
@@ -110,15 +110,6 @@ def fleet_chapter(name: str, path: Path, content: bytes, data: Any) -> FleetChap
 # ---- tables
 
 
-def _accused_table(fleet: Fleet, label: str, left_out: list[str]) -> dict[str, Any]:
-    rows: list[list[Cell]] = []
-    for member in fleet.outliers:
-        values = (None, None, member.ratio, None, float(member.cases_slow), None)
-        kinds = ("", "verdict slower", "", "", "", "prose")
-        rows.append([Cell(*one) for one in zip(cells_of(member), values, kinds, strict=True)])
-    return page_table(HEADINGS, HEADINGS[2:5], rows, label, left_out)
-
-
 def _spread_table(group: Group, label: str, left_out: list[str]) -> dict[str, Any]:
     rows = [
         [
@@ -128,8 +119,8 @@ def _spread_table(group: Group, label: str, left_out: list[str]) -> dict[str, An
         ]
         for case in group.cases
     ]  # fmt: skip
-    columns = ("case", "devices", "median", "spread", "1 %", "99 %")
-    return page_table(columns, columns[1:], rows, label, left_out)
+    headings = ("case", "devices", "median", "spread", "1 %", "99 %")
+    return shown_table(table_of("", headings, rows), label, left_out)
 
 
 def _stragglers_table(fleet: Fleet, label: str, left_out: list[str]) -> dict[str, Any] | None:
@@ -146,8 +137,8 @@ def _stragglers_table(fleet: Fleet, label: str, left_out: list[str]) -> dict[str
         ]
         for wall_s, member in timed[:8]
     ]  # fmt: skip
-    columns = ("device", "wall time", "of the median", "verdict", "attempts")
-    return page_table(columns, ("wall time", "of the median", "attempts"), rows, label, left_out)
+    headings = ("device", "wall time", "of the median", "verdict", "attempts")
+    return shown_table(table_of("", headings, rows, texts=(0, 3)), label, left_out)
 
 
 def _troubles_table(fleet: Fleet, label: str, left_out: list[str]) -> dict[str, Any] | None:
@@ -166,8 +157,8 @@ def _troubles_table(fleet: Fleet, label: str, left_out: list[str]) -> dict[str, 
             )  # fmt: skip
     if not rows:
         return None
-    columns = ("device", "status", "attempts", "failed cases", "what it said")
-    return page_table(columns, ("attempts", "failed cases"), rows, label, left_out)
+    headings = ("device", "status", "attempts", "failed cases", "what it said")
+    return shown_table(table_of("", headings, rows, texts=(0, 1, 4)), label, left_out)
 
 
 # ---- charts

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias, cast
 from ..bench.results.reader import LARGEST, SMALLEST, content_of, document_of, parse_json
 from ..bench.results.schema import check_fields, check_version
 from ..errors import ArgumentError, BadResultsFile
-from .members import failed_member, fleet_of, host_of, merged
+from .members import failed_member, fleet_of, host_of, merge
 from .model import SCHEMA, Fleet
 
 _MIB = 1 << 20
@@ -67,7 +67,7 @@ def read_fleet(
         progress(len(parts))
     if len(problems) == len(paths):
         raise ArgumentError(f"none of the files can be read: {'; '.join(problems[:3])}")
-    return merged(parts)
+    return merge(parts)
 
 
 _Task: TypeAlias = tuple[Path, str, Path | None]
@@ -79,26 +79,26 @@ def _parts(tasks: Sequence[_Task], processes: int) -> Iterator[_Part]:
     chunks = [tasks[first : first + _CHUNK] for first in range(0, len(tasks), _CHUNK)]
     if processes < 2 or len(chunks) < _LEAST_CHUNKS:
         for chunk in chunks:
-            yield from _chunk_read(chunk)
+            yield from _read_chunk(chunk)
         return
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        for found in pool.map(_chunk_read, chunks):
+        for found in pool.map(_read_chunk, chunks):
             yield from found
 
 
-def _chunk_read(tasks: Sequence[_Task]) -> list[_Part]:
+def _read_chunk(tasks: Sequence[_Task]) -> list[_Part]:
     return [_part(*task) for task in tasks]
 
 
 def _part(path: Path, name: str, folder: Path | None) -> _Part:
     try:
         content = _content(path)
-        data = _quickly_parsed(content, path.name)
+        data = _parse_quickly(content, path.name)
         if not is_fleet(data):
             return _member(data, content, path, name, folder), None
     except BadResultsFile as error:
         return Fleet(members=(failed_member(name, host_of(name), str(error)),)), str(error)
-    return _moved(parse_fleet(data, path.name), path.parent, folder), None
+    return _rename_files(parse_fleet(data, path.name), path.parent, folder), None
 
 
 def _member(data: Any, content: bytes, path: Path, name: str, folder: Path | None) -> Fleet:
@@ -107,12 +107,12 @@ def _member(data: Any, content: bytes, path: Path, name: str, folder: Path | Non
         raise BadResultsFile(f"{path.name}: has {len(content):,} bytes, but the file of a device has at most {most}")
     results = document_of(data, path.name)
     return fleet_of(
-        results, identifier=name, host=host_of(name), file=_below(path, folder),
+        results, identifier=name, host=host_of(name), file=_name_below(path, folder),
         sha256=hashlib.sha256(content).hexdigest(),
     )  # fmt: skip
 
 
-def _quickly_parsed(content: bytes, name: str) -> Any:
+def _parse_quickly(content: bytes, name: str) -> Any:
     """Return JSON data as `parse_json` does, but without the samples of a results document.
 
     Raises
@@ -231,7 +231,7 @@ def _content(path: Path) -> bytes:
     return content_of(path)
 
 
-def _below(path: Path, folder: Path | None) -> str | None:
+def _name_below(path: Path, folder: Path | None) -> str | None:
     """Return the name of a file relative to a folder; None if it is not below it, or not a name on every system."""
     if folder is None:
         return None
@@ -242,10 +242,10 @@ def _below(path: Path, folder: Path | None) -> str | None:
     return None if _is_outside(file) else file
 
 
-def _moved(fleet: Fleet, before: Path, folder: Path | None) -> Fleet:
+def _rename_files(fleet: Fleet, before: Path, folder: Path | None) -> Fleet:
     """Return a fleet with its members' files named from another folder."""
     members = [
-        replace(member, file=None if member.file is None else _below(before / member.file, folder))
+        replace(member, file=None if member.file is None else _name_below(before / member.file, folder))
         for member in fleet.members
     ]
     return replace(fleet, members=tuple(members))

@@ -65,7 +65,7 @@ def judge(fleet: Fleet, *, gate: float = 0.03, baseline: Fleet | None = None) ->
         if member.group is not None:
             of_group[member.group].append(number)
     known = {} if baseline is None else {group.group: group for group in baseline.groups}
-    judged = list(map(_unjudged, members))
+    judged = list(map(_clear, members))
     groups: list[Group] = []
     for name, numbers in sorted(of_group.items()):
         group, found = _judge_group(fleet, [members[n] for n in numbers], gate, known.get(name))
@@ -79,7 +79,7 @@ def judge(fleet: Fleet, *, gate: float = 0.03, baseline: Fleet | None = None) ->
     )  # fmt: skip
 
 
-def _unjudged(member: Member) -> Member:
+def _clear(member: Member) -> Member:
     wrong = sum(each.wrong for each in member.measured)
     return replace(
         member, verdict=Verdict.WRONG if wrong else None, ratio=None, low=None, high=None, cases=0, cases_slow=0,
@@ -129,7 +129,7 @@ def _judge_group(
         canary_ns=_median([member.canary_ns for member in members]),
         cases=tuple(_group_case(fleet, case, logs[:, place], own, place) for case, place in column.items()),
     )  # fmt: skip
-    return group, _because_of_neighbours(judged, gate)
+    return group, _explain_by_neighbours(judged, gate)
 
 
 def _norm(logs: Table) -> _Norm:
@@ -213,7 +213,7 @@ def _judge_member(
     ratio, low, high = _mean_ratio(row.ratios[counted], row.scale[counted])
     because: list[str] = []
     if verdict is Verdict.SLOW:
-        because = _because(member, row, kinds, canary.get(member.id), math.log(ratio or 1.0))
+        because = _explain(member, row, kinds, canary.get(member.id), math.log(ratio or 1.0))
     elif verdict is Verdict.UNSTEADY:
         worst = int(np.nanargmax(row.moved))
         case = fleet.cases[places[worst]].name
@@ -271,7 +271,7 @@ def _kinds(fleet: Fleet, places: Sequence[int], logs: Table) -> list[str]:
     ]
 
 
-def _because(member: Member, row: _Row, kinds: Sequence[str], canary: float | None, slow: float) -> list[str]:
+def _explain(member: Member, row: _Row, kinds: Sequence[str], canary: float | None, slow: float) -> list[str]:
     """Return what the measurements say about why a device is slow."""
     if canary is not None and canary > 0 and abs(canary - slow) <= max(_CLOCK_SHARE * slow, _CLOCK_SLACK):
         return ["clock", f"canary {math.exp(canary):.2f} times", *member.throttle_reasons]
@@ -287,7 +287,7 @@ def _because(member: Member, row: _Row, kinds: Sequence[str], canary: float | No
     return ["unknown"]
 
 
-def _because_of_neighbours(members: Sequence[Member], gate: float) -> list[Member]:
+def _explain_by_neighbours(members: Sequence[Member], gate: float) -> list[Member]:
     """Replace the cause of devices that are slow only while others of their host are at work."""
     found: list[Member] = []
     for member in members:

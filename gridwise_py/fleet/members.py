@@ -32,7 +32,7 @@ def host_of(name: str) -> str:
 
 def failed_member(identifier: str, host: str, error: str) -> Member:
     """Return a member of which nothing was measured."""
-    return Member(id=identifier, host=host, status=Status.FAILED, error=_short(error))
+    return Member(id=identifier, host=host, status=Status.FAILED, error=_shorten(error))
 
 
 def fleet_of(
@@ -58,7 +58,7 @@ def fleet_of(
     measured: list[Measured] = []
     for key, of_case in visits.items():
         cases.append(_case(key, of_case))
-        measured.append(_measured(len(measured), of_case, alone_ns.get(key, ())))
+        measured.append(_measure(len(measured), of_case, alone_ns.get(key, ())))
     device, versions = results.device, results.context.versions
     names = {
         "adapter": clean(device.adapter), "adapter_type": clean(device.adapter_type), "backend": clean(device.backend),
@@ -81,7 +81,7 @@ def fleet_of(
     return Fleet(suite=suite, planned=(member.id,), cases=tuple(cases), members=(member,))
 
 
-def merged(fleets: Iterable[Fleet]) -> Fleet:
+def merge(fleets: Iterable[Fleet]) -> Fleet:
     """Return one fleet with the members of all, whatever their order; what was judged is judged again afterwards.
 
     A member that is there twice, by its file, counts once. Of two devices with one id, the second gets a number.
@@ -95,9 +95,9 @@ def merged(fleets: Iterable[Fleet]) -> Fleet:
     for part in parts:
         place_of = [places[_key(case)] for case in part.cases]
         is_in_place = place_of == list(range(len(place_of)))
-        members += part.members if is_in_place else [_placed(member, place_of) for member in part.members]
+        members += part.members if is_in_place else [_place(member, place_of) for member in part.members]
     cases = [FleetCase(name=name, mode=mode, form=form, moved_bytes=count) for name, mode, form, count in order]
-    named = _named(members)
+    named = _name_apart(members)
     planned = sorted({identifier for part in parts for identifier in part.planned} | {member.id for member in named})
     there = {member.id for member in named}
     named += [
@@ -112,7 +112,7 @@ def merged(fleets: Iterable[Fleet]) -> Fleet:
     )  # fmt: skip
 
 
-def _named(members: Sequence[Member]) -> list[Member]:
+def _name_apart(members: Sequence[Member]) -> list[Member]:
     """Return members without those that are there twice, with ids that differ."""
     found: list[Member] = []
     taken: set[str] = set()
@@ -130,7 +130,7 @@ def _named(members: Sequence[Member]) -> list[Member]:
     return found
 
 
-def _placed(member: Member, places: Sequence[int]) -> Member:
+def _place(member: Member, places: Sequence[int]) -> Member:
     moved = sorted((replace(each, case=places[each.case]) for each in member.measured), key=lambda each: each.case)
     return replace(member, measured=tuple(moved))
 
@@ -152,12 +152,12 @@ def _case(key: CaseKey, visits: Sequence[Result]) -> FleetCase:
     return FleetCase(name=clean(first.name_with_n), mode=key.mode.value, form=form, moved_bytes=first.moved_bytes)
 
 
-def _measured(place: int, visits: Sequence[Result], alone_ns: Sequence[float]) -> Measured:
+def _measure(place: int, visits: Sequence[Result], alone_ns: Sequence[float]) -> Measured:
     errors = [result.error for result in visits if result.error is not None]
     widths = [half for result in visits if (half := _half(result)) is not None]
     return Measured(
         case=place, rounds_ns=tuple(_medians(visits)), half=float(np.median(widths)) if widths else None,
-        wrong=any(result.is_wrong for result in visits), error=_short(errors[0]) if errors else None,
+        wrong=any(result.is_wrong for result in visits), error=_shorten(errors[0]) if errors else None,
         alone_ns=float(np.median(alone_ns)) if alone_ns else None,
     )  # fmt: skip
 
@@ -192,7 +192,7 @@ def _throttle_reasons(results: Sequence[Result]) -> tuple[str, ...]:
     return tuple(sorted(seen - set(_NO_FAULTS)))[:8]
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     words = clean(" ".join(text.split()))
     return words if len(words) <= _MOST_LETTERS else f"{words[: _MOST_LETTERS - 1]}…"
 

@@ -39,7 +39,7 @@ from ..storage.files import write_whole
 from ..storage.json_files import json_text
 from .files import member_path, parse_fleet
 from .judge import judge
-from .members import fleet_of, merged
+from .members import fleet_of, merge
 from .model import Fleet, Member, Status
 
 _TOPIC = "gridwise-fleet"
@@ -158,14 +158,12 @@ def run_fleet(
         If no device has one of the names, or the document to resume is of another request.
     """
     request = suite if isinstance(suite, Request) else request_of(suite, rounds=rounds, seed=seed)
-    found = _chosen(identities(client), tuple(devices))
+    found = _choose(identities(client), tuple(devices))
     target = None if path is None else Path(path)
-    earlier = None if resume is None else _earlier(Path(resume), request)
-    run = _Run(
-        client, request, found, earlier, target, device_timeout_s, gate, baseline, progress,
-        at_once=_least_at_once(request) if at_once is None else at_once,
-    )  # fmt: skip
-    return run.measured([(_ALONE, 1), (_TOGETHER, None)] if contention else [(_TOGETHER, run.at_once)])
+    earlier = None if resume is None else _read_earlier(Path(resume), request)
+    run = _Run(_Asked(client, request, target, device_timeout_s, gate, baseline, progress), found, earlier)
+    usual = _least_at_once(request) if at_once is None else at_once
+    return run.measure([(_ALONE, 1), (_TOGETHER, None)] if contention else [(_TOGETHER, usual)])
 
 
 def _least_at_once(request: Request) -> int | None:
@@ -173,7 +171,7 @@ def _least_at_once(request: Request) -> int | None:
     return 1 if any(job.mode is Mode.LATENCY for job in request.jobs) else None
 
 
-def _chosen(found: Sequence[DeviceIdentity], wanted: Sequence[str]) -> list[DeviceIdentity]:
+def _choose(found: Sequence[DeviceIdentity], wanted: Sequence[str]) -> list[DeviceIdentity]:
     counts = Counter(device.id for device in found)
     for device in found:
         if counts[device.id] > 1:
@@ -199,7 +197,7 @@ def _digest(request: Request) -> str:
     return hashlib.sha256(said.encode()).hexdigest()[:16]
 
 
-def _earlier(path: Path, request: Request) -> tuple[Fleet, Path]:
+def _read_earlier(path: Path, request: Request) -> tuple[Fleet, Path]:
     fleet = parse_fleet(parse_json(content_of(path), path.name), path.name)
     if fleet.request != _digest(request):
         raise ArgumentError(
@@ -228,33 +226,29 @@ class _Device:
         self.shown = replace(self.shown, **changes)
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """What a caller of `run_fleet` asked for."""
+
+    client: Any  # of Dask's client few methods have types
+    request: Request
+    path: Path | None
+    timeout_s: float
+    gate: float
+    baseline: Fleet | None
+    progress: Callable[[Sequence[DeviceState]], None]
+
+
 class _Run:
     """The state of a run on the client."""
 
-    def __init__(
-        self,
-        client: Client,
-        request: Request,
-        found: Sequence[DeviceIdentity],
-        earlier: tuple[Fleet, Path] | None,
-        path: Path | None,
-        timeout_s: float,
-        gate: float,
-        baseline: Fleet | None,
-        progress: Callable[[Sequence[DeviceState]], None],
-        *,
-        at_once: int | None,
-    ):
+    def __init__(self, asked: _Asked, found: Sequence[DeviceIdentity], earlier: tuple[Fleet, Path] | None):
         now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         before = None if earlier is None else earlier[0]
         #: Files on the workers' hosts are found again under the run's name.
         self.name = f"{now}-{secrets.token_hex(2)}" if before is None or before.run is None else before.run
-        self.at_once = at_once
-        # Of Dask's client few methods have types.
-        self._client: Any = client
-        self._request, self._path = request, path
-        self._timeout_s, self._gate, self._baseline, self._progress = timeout_s, gate, baseline, progress
-        self._kept = _kept(earlier, path) if earlier is not None else []
+        self._asked, self._client, self._path = asked, asked.client, asked.path
+        self._kept = _keep_complete(earlier, asked.path) if earlier is not None else []
         complete = {member.id for fleet in self._kept for member in fleet.members}
         self._planned = tuple({device.id for device in found} | set(() if before is None else before.planned))
         self._devices = {
@@ -266,15 +260,15 @@ class _Run:
         self._files = _file_names(self._planned)
         self._last_contact_s = time.monotonic()
 
-    def measured(self, phases: Sequence[tuple[str, int | None]]) -> Fleet:
+    def measure(self, phases: Sequence[tuple[str, int | None]]) -> Fleet:
         """Measure all devices in each phase, and return the judged fleet."""
         self._client.subscribe_topic(_TOPIC, self._heard)
         try:
             for phase, at_once in phases:
-                self._measure(phase, at_once, is_last=phase == phases[-1][0])
+                self._measure_phase(phase, at_once, is_last=phase == phases[-1][0])
         finally:
             self._end()
-        fleet = self._judged()
+        fleet = self._judge()
         if fleet.complete:
             self._clean()
         return fleet
@@ -290,7 +284,7 @@ class _Run:
                 device.future = None
         self._write(now=True)
 
-    def _measure(self, phase: str, at_once: int | None, *, is_last: bool) -> None:
+    def _measure_phase(self, phase: str, at_once: int | None, *, is_last: bool) -> None:
         waiting = [device for device in self._devices.values() if device.member is None]
         for device in waiting:
             device.show(phase=phase, state="waiting", done=0)
@@ -307,7 +301,7 @@ class _Run:
                 if self._has_ended(device, phase, is_last=is_last):
                     running.remove(device)
                     self._write()
-            self._progress([device.shown for device in self._devices.values()])
+            self._asked.progress([device.shown for device in self._devices.values()])
             if running:
                 time.sleep(_POLL_S)
 
@@ -318,7 +312,7 @@ class _Run:
             if identity.tag is None
             else {"resources": {identity.tag: 1, RESOURCE: 1}}
         )
-        task = _Task(self._request, self.name, identity.id, self._files[identity.id], phase)
+        task = _Task(self._asked.request, self.name, identity.id, self._files[identity.id], phase)
         key = f"{_TOPIC}-{self.name}-{identity.id}-{phase}-{secrets.token_hex(2)}"
         device.future = self._client.submit(_measure_device, task, key=key, pure=False, retries=2, **where)
         device.seen_s = time.monotonic()
@@ -337,13 +331,13 @@ class _Run:
         future = device.future
         status = future.status
         if status == "pending":
-            if time.monotonic() - device.seen_s <= self._timeout_s:
+            if time.monotonic() - device.seen_s <= self._asked.timeout_s:
                 return False
-            self._fail(device, Status.LOST, f"no sign of life for {self._timeout_s:g} s")
+            self._fail(device, Status.LOST, f"no sign of life for {self._asked.timeout_s:g} s")
         elif status == "finished":
             self._take(device, phase, future.result(), is_last=is_last)
         elif status == "error":
-            self._fail(device, *_of_error(future.exception()))
+            self._fail(device, *_explain(future.exception()))
         elif self._client.status == "running":
             self._fail(device, Status.LOST, f"its task was {status}: no worker with this device came back")
         else:  # the scheduler is gone, and so is what it knew
@@ -422,12 +416,12 @@ class _Run:
 
     # ---- the document
 
-    def _judged(self) -> Fleet:
+    def _judge(self) -> Fleet:
         parts = [*self._kept, *(device.member for device in self._devices.values() if device.member is not None)]
-        whole = merged([*parts, Fleet(planned=self._planned)])
-        suite = self._request.suite
-        fleet = replace(whole, run=self.name, suite=suite, request=_digest(self._request))
-        return judge(fleet, gate=self._gate, baseline=self._baseline)
+        whole = merge([*parts, Fleet(planned=self._planned)])
+        suite = self._asked.request.suite
+        fleet = replace(whole, run=self.name, suite=suite, request=_digest(self._asked.request))
+        return judge(fleet, gate=self._asked.gate, baseline=self._asked.baseline)
 
     def _write(self, *, now: bool = False) -> None:
         """Write the document, if that does not take too much of the time."""
@@ -436,7 +430,7 @@ class _Run:
         begin_s = time.monotonic()
         if not now and (begin_s - self._written_s) * _WRITING_SHARE < self._writing_s:
             return
-        self._judged().write(self._path)
+        self._judge().write(self._path)
         self._written_s = time.monotonic()
         self._writing_s = self._written_s - begin_s
 
@@ -446,7 +440,7 @@ class _Run:
             self._client.run(_forget, self.name, on_error="ignore")
 
 
-def _kept(earlier: tuple[Fleet, Path], path: Path | None) -> list[Fleet]:
+def _keep_complete(earlier: tuple[Fleet, Path], path: Path | None) -> list[Fleet]:
     """Return the members of an earlier run that are complete, their files copied to where those of this run are."""
     fleet, before = earlier
     found: list[Fleet] = []
@@ -485,7 +479,7 @@ def _file_names(identifiers: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def _of_error(error: Any) -> tuple[Status, str]:
+def _explain(error: Any) -> tuple[Status, str]:
     """Return what became of a device whose task raised."""
     if isinstance(error, KilledWorker):
         return Status.FAILED, "its worker died again and again, at the same task"
@@ -554,10 +548,10 @@ class _Events(RunProgress):
 
 def _measure_device(task: _Task) -> dict[str, Any]:
     """Measure the suite on this worker's GPU, or go on with it; return the document."""
-    return run_on_gpu(_measured, task)
+    return run_on_gpu(_measure, task)
 
 
-def _measured(_: Any, task: _Task) -> dict[str, Any]:
+def _measure(_: Any, task: _Task) -> dict[str, Any]:
     # The runner makes a device of its own, so that it can make another after a loss.
     begin_s = time.perf_counter()
     folder = _host_folder(task.run)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from ..display.quantities import format_count, format_number
-from ..display.table import table_of, text_width
+from ..display.table import Cell, Table, table_of, text_width
 from ..display.terminal import clean
 from .judge import LEAST_PEERS
 from .model import Fleet, Group, Member, Status, Verdict
 
-HEADINGS: tuple[str, ...] = ("device", "verdict", "ratio", "95 %", "slow cases", "because")
 _MOST_LINES = 40
 _WIDEST = {"device": 44, "because": 60}
 
@@ -48,34 +47,31 @@ def what_happened(member: Member) -> str:
     )
 
 
-def ratio_text(member: Member) -> str:
-    """Return the time of a member over that of its peers."""
-    return "–" if member.ratio is None else f"{member.ratio:.3f}"
-
-
-def interval_text(member: Member) -> str:
-    """Return the interval of the ratio."""
-    return "–" if member.low is None or member.high is None else f"{member.low:.3f} to {member.high:.3f}"
-
-
-def cells_of(member: Member) -> tuple[str, ...]:
-    """Return the cells of a member, as `HEADINGS` says."""
-    reasons = [*member.because]
-    if member.cases_wrong:
-        reasons.insert(0, _plural(member.cases_wrong, "wrong result", "wrong results"))
-    if member.attempts > 1:
-        reasons.append(f"{member.attempts} attempts")
-    if member.error:
-        reasons.append(member.error)
-    elif member.errors:
-        reasons.append(_plural(member.errors, "case failed", "cases failed"))
-    counted = f"{member.cases_slow} of {member.cases}" if member.cases else "–"
-    return tuple(
-        clean(text)
-        for text in (
-            member.id, what_happened(member), ratio_text(member), interval_text(member), counted, ", ".join(reasons)
+def accused_table(members: Iterable[Member]) -> Table:
+    """Return the table of devices that a report names."""
+    rows: list[tuple[Cell, ...]] = []
+    for member in members:
+        reasons = [*member.because]
+        if member.cases_wrong:
+            reasons.insert(0, _plural(member.cases_wrong, "wrong result", "wrong results"))
+        if member.attempts > 1:
+            reasons.append(f"{member.attempts} attempts")
+        if member.error:
+            reasons.append(member.error)
+        elif member.errors:
+            reasons.append(_plural(member.errors, "case failed", "cases failed"))
+        interval = "–" if member.low is None or member.high is None else f"{member.low:.3f} to {member.high:.3f}"
+        rows.append(
+            (
+                Cell(clean(member.id)),
+                Cell(what_happened(member), kind="verdict slower"),
+                Cell("–" if member.ratio is None else f"{member.ratio:.3f}", member.ratio),
+                Cell(interval),
+                Cell(f"{member.cases_slow} of {member.cases}" if member.cases else "–", float(member.cases_slow)),
+                Cell(clean(", ".join(reasons)), kind="prose"),
+            )
         )
-    )  # fmt: skip
+    return table_of("", ("device", "verdict", "ratio", "95 %", "slow cases", "because"), rows, texts=(0, 1, 5))
 
 
 def fleet_remarks(fleet: Fleet) -> list[str]:
@@ -114,7 +110,7 @@ def fleet_lines(fleet: Fleet, width: int = 120) -> list[str]:
     lines = [fleet_counts(fleet), *(group_text(group) for group in fleet.groups)]
     accused = fleet.outliers
     if accused:
-        lines += ["", *_table([cells_of(member) for member in accused[:_MOST_LINES]], width)]
+        lines += ["", *_lines_of(accused_table(accused[:_MOST_LINES]), width)]
         if len(accused) > _MOST_LINES:
             lines.append(f"and {format_count(len(accused) - _MOST_LINES)} more, which --json and the report name")
     else:
@@ -122,16 +118,16 @@ def fleet_lines(fleet: Fleet, width: int = 120) -> list[str]:
     return [*lines, "", *fleet_remarks(fleet)]
 
 
-def _table(rows: Sequence[tuple[str, ...]], width: int) -> list[str]:
+def _lines_of(table: Table, width: int) -> list[str]:
     widths = {
-        heading: max(text_width(heading), *(text_width(row[k]) for row in rows)) for k, heading in enumerate(HEADINGS)
+        column.heading: max(map(text_width, (column.heading, *(row.cells[k].text for row in table.rows))))
+        for k, column in enumerate(table.columns)
     }
     for heading, most in _WIDEST.items():
         widths[heading] = min(widths[heading], most)
     rest = width - sum(widths.values()) - 2 * (len(widths) - 1)
     widths["because"] = max(24, widths["because"] + min(rest, 0))
-    texts = [HEADINGS.index(heading) for heading in ("device", "verdict", "because")]
-    return table_of("", HEADINGS, rows, texts=texts).lines(widths)
+    return table.lines(widths)
 
 
 def _plural(count: int, one: str, several: str | None = None) -> str:

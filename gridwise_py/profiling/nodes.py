@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import TimingNotReady
 from ..runtime.event import Event
-from ..timing.chrome_trace import ChromeTrace, GpuSlice
+from ..storage.chrome_trace import ChromeTrace, GpuSlice
 from ..timing.queries import TimingSession
 
 

@@ -28,7 +28,7 @@ from ..runtime.event import Event
 from ..runtime.gpu_clock import ClockDoubt, clock_doubt
 from ..runtime.observer import Recordable
 from ..runtime.run import record_marked
-from ..timing.chrome_trace import ChromeTrace, GpuSlice
+from ..storage.chrome_trace import ChromeTrace, GpuSlice
 from ..timing.queries import TimingSession
 from .nodes import Node
 from .report import KeyAverages, averages

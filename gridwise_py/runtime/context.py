@@ -17,18 +17,20 @@ import numpy as np
 import wgpu
 
 from .. import settings
-from ..backend.device_errors import device_errors, watch_engine
+from ..backend.device_errors import device_errors, is_lost, watch_engine
 from ..backend.device_state import state_of
 from ..backend.fork_guard import check_process, note_gpu_use
 from ..backend.mapped_memory import mappable
+from ..backend.queues import guard_queue, wait_method
 from ..errors import ArgumentError
+from ..settings import ShaderChecks
 from ..timing.queries import TimingHelper, TimingSession
-from ..tuning.store import load_facts, load_tuning
+from ..tuning.store import TuningStore
 from ..types.capabilities import FEATURES_OF_FLOAT64, Capabilities, LookbackVerdict
 from ..types.operator_base import Operator
 from ..warn import warn
 from .compile_threads import compile_threads
-from .device import default_device, device_key, measure_capabilities
+from .device import EngineDescription, default_device, device_key, measure_capabilities, request_device
 from .executor import Executor
 from .memory import MemoryPool, MemoryStats
 from .observer import Observer
@@ -81,6 +83,42 @@ class DeviceContext:
         assert device is not None, "a context outlived its device"
         return device
 
+    @property
+    def key(self) -> dict[str, str]:
+        """What findings about the device hold for: adapter, driver, backend, and the versions that drive them."""
+        return device_key(self.device)
+
+    @property
+    def engine(self) -> EngineDescription:
+        """Of which engine the device is."""
+        device, engine = self.device, state_of(self.device).engine
+        return EngineDescription(engine.NAME, engine.version(), engine.switches(device), engine.HAS_TICKS)
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the device is lost or destroyed."""
+        return is_lost(self.device)
+
+    @property
+    def wait_method(self) -> str:
+        """How this library waits for the device, as `queues.wait_method` says."""
+        return wait_method(self.device)
+
+    def with_checks(self, level: ShaderChecks) -> wgpu.GPUDevice:
+        """Return a device of the same adapter whose shaders all have some run-time checks, if its engine can."""
+
+        def make() -> wgpu.GPUDevice:
+            made = request_device(self.device.adapter)
+            state = state_of(made)
+            state.shader_checks = state.engine.checks_of_all(made, level)
+            return made
+
+        return self.cached(("shader checks", level), make)
+
+    def watch_queue(self) -> None:
+        """Count submissions of a caller's own code from now on, too: `queue_uses`."""
+        guard_queue(self.device)
+
     def cached(self, key: Hashable, make: Callable[[], _Made]) -> _Made:
         """Return what is kept for the device under a key, making it at first use.
 
@@ -120,9 +158,9 @@ class DeviceContext:
 
     def look_up_tuning(self) -> None:
         """Let primitives that are made from now on use what is known of the device by now: shapes and facts."""
-        key = device_key(self.device)
+        store = TuningStore(self.key)
         with self.lock:
-            self._kept["capabilities"] = replace(self.capabilities, tuning=load_tuning(key), facts=load_facts(key))
+            self._kept["capabilities"] = replace(self.capabilities, tuning=store.findings(), facts=store.facts())
 
     @property
     def executor(self) -> Executor:
@@ -176,11 +214,15 @@ class DeviceContext:
 
         `inside` is that of `TimingHelper.session`.
         """
-        compile_threads().finish()  # CPUs that compile would slow the host, and a GPU that is a CPU
+        self.finish_compiling()
         if self.has_timestamps:
             return self.timing_helper.session(inside=inside)
         self.warn_no_timestamps()
         return None
+
+    def finish_compiling(self) -> None:
+        """Wait for what compiles in the background: it would slow the host, and a GPU that is a CPU."""
+        compile_threads().finish()
 
     def warn_no_timestamps(self) -> None:
         """Warn, once per device, that GPU times will be None."""

@@ -29,9 +29,8 @@ from ..backend.timeout import set_timeout_s
 from ..display.table import table_of
 from ..errors import AdapterError, DeviceError
 from ..planning.shaders import load_templates, prologue
-from ..settings import ShaderChecks
 from ..timing.queries import TimingHelper
-from ..tuning.store import load_facts, load_tuning
+from ..tuning.store import TuningStore
 from ..types.capabilities import Capabilities
 from ..warn import warn
 
@@ -362,12 +361,6 @@ class EngineDescription:
     has_ticks: bool
 
 
-def engine_description(device: wgpu.GPUDevice) -> EngineDescription:
-    """Return of which engine a device is."""
-    engine = engine_of(device)
-    return EngineDescription(engine.NAME, engine.version(), engine.switches(device), engine.HAS_TICKS)
-
-
 def device_key(device: wgpu.GPUDevice) -> dict[str, str]:
     """Return what findings about a device hold for: adapter, driver, backend, and the versions that drive them."""
     from .._version import __version__
@@ -385,14 +378,6 @@ def device_key(device: wgpu.GPUDevice) -> dict[str, str]:
         **{f"{engine.NAME}.{name}": str(is_on) for name, is_on in engine.switches(device).items()},
         **({} if checks == engine.checks_of_all(device, None) else {"shader_checks": str(checks)}),
     }
-
-
-def device_with_checks(device: wgpu.GPUDevice, level: ShaderChecks) -> wgpu.GPUDevice:
-    """Return a new device of the same adapter whose shaders all have some run-time checks, if its engine can."""
-    made = request_device(device.adapter)
-    state = state_of(made)
-    state.shader_checks = state.engine.checks_of_all(made, level)
-    return made
 
 
 #: Writes how many lanes a subgroup has.
@@ -458,7 +443,7 @@ def measure_capabilities(device: wgpu.GPUDevice, helper: TimingHelper | None) ->
     """
     info: Any = device.adapter.info
     timed = helper is not None
-    key = device_key(device)
+    store = TuningStore(device_key(device))
     with device_errors("measuring the device", device):
         subgroup_size = _probe_subgroup_size(device)
         tick_step_ns = _probe_tick_step_ns(helper) if helper is not None else None
@@ -474,7 +459,7 @@ def measure_capabilities(device: wgpu.GPUDevice, helper: TimingHelper | None) ->
         subgroup_matrices=tuple(engine_of(device).subgroup_matrices(device)),
         subgroup_min_size=_VENDORS_SUBGROUP_MIN_SIZE.get(info["vendor_id"], 4),
         tick_period_ns=tick_period_ns(device) if timed else None,
-        tuning=load_tuning(key),
-        facts=load_facts(key),
+        tuning=store.findings(),
+        facts=store.facts(),
         tick_step_ns=tick_step_ns,
     )

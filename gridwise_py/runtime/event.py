@@ -18,7 +18,7 @@ from ..timing.result import Span
 from .context import context_of
 from .device import default_device
 from .encoders import check_encoder
-from .internal_kernels import bind_nothing
+from .internal_kernels import NOTHING
 from .one_device import OfOneDevice
 
 
@@ -210,7 +210,7 @@ class Event(OfOneDevice):
         if self._helper.stamps_encoders:
             session.stamp(encoder, "event")
         else:
-            bind_nothing(self.device).encode(encoder, timing=session)
+            NOTHING.bind(self.device).encode(encoder, timing=session)
 
     def _submitted(self) -> bool:
         """Whether the event was submitted; waits for the queue if only the GPU can tell."""

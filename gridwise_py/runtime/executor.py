@@ -106,6 +106,11 @@ class BoundPlan:
             return
         encode_steps(encoder, ((step, trials) for step in self.steps), timing)
 
+    def labels_within(self, label: str) -> tuple[str, ...]:
+        """Return what its kernels are called in a call with a label, or none: of several the label comes before."""
+        own = self.labels
+        return own if not label else (label,) if len(own) == 1 else tuple(f"{label} {one}" for one in own)
+
     @property
     def pass_count(self) -> int:
         """The passes that it has without timing."""

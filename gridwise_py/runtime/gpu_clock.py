@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 import wgpu
 
@@ -28,12 +28,6 @@ _RAMP_NS = 500_000_000
 _FRESH_NS = 20_000_000
 #: A clock of at least this share of the highest needs no warning: many GPUs hardly ever reach the highest.
 _HIGH = 0.9
-
-
-def observe(device: wgpu.GPUDevice, *, may_hold: bool = True) -> dict[str, Any]:
-    """Return the current observations of a device's GPU, as `Gpu.look` says; empty if it is not certain which it is."""
-    gpu = gpu_of(device, may_hold=may_hold)
-    return gpu.look() if gpu is not None else {}
 
 
 @dataclass(frozen=True)
@@ -68,7 +62,8 @@ class ClockDoubt:
             return None
         seen: Mapping[str, Any] = {}
         if time.perf_counter_ns() - self.submitted_ns - (span_ns or 0.0) < _FRESH_NS:
-            seen = observe(self.device, may_hold=False)
+            gpu = gpu_of(self.device, may_hold=False)
+            seen = {} if gpu is None else gpu.look()
         now_mhz, highest_mhz = seen.get("sm_clock_mhz"), seen.get("max_sm_clock_mhz")
         known = ""
         if now_mhz and highest_mhz:
@@ -97,20 +92,28 @@ def clock_doubt(device: wgpu.GPUDevice) -> ClockDoubt | None:
 
 
 @contextmanager
-def clock_held(device: wgpu.GPUDevice) -> Generator[ClockState]:
-    """Hold the clock of a device's GPU in the block where that is possible; yield whether it is held.
+def clock_held(of: wgpu.GPUDevice | Mapping[str, Any], pci: str | None = None) -> Generator[ClockState]:
+    """Hold the clock of a GPU in the block where that is possible; yield whether it is held.
 
     For commands that measure: unlike `hold_clock`, without a warning about GPUs that cannot be told apart, or about
     lack of memory. "not held" says it.
+
+    Parameters
+    ----------
+    of : wgpu.GPUDevice or mapping
+        A device; or the adapter's ``info`` of one that another process has, with its address.
+    pci : str, optional
     """
-    if not context_of(device).cached("clock follows load", lambda: _follows_load(device)):
+    device = of if isinstance(of, wgpu.GPUDevice) else None
+    info: Mapping[str, Any] = device.adapter.info if device is not None else cast(Mapping[str, Any], of)
+    if not (_follows_load(device) if device is not None else info.get("adapter_type") != "CPU"):
         yield "not applicable"
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", GridwiseWarning)
-        held = clock.hold(device.adapter.info, pci=lambda: pci_of(device))
+        held = clock.hold(info, pci=lambda: pci if device is None else pci_of(device))
     try:
-        yield "held" if held is not None or _is_held(device) else "not held"
+        yield "held" if held is not None or (device is not None and _is_held(device)) else "not held"
     finally:
         if held is not None:
             held.release()

@@ -8,9 +8,9 @@ fallback is the rule. So a device is tried before it is trusted, and the verdict
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import wgpu
@@ -31,46 +31,11 @@ from .executor import BufferRange, Executor
 
 _FORMAT = 1  # of the file
 _KIND = "lookback"
-#: More workgroups than any GPU runs at once, so that some wait for others that have not started.
-TILES = 8192
-DISPATCHES = 32
-STALLED_DISPATCHES = 4
-#: Options of `probe_plan` for tiles that never publish. Every poll then fails; few of them keep the test short.
-STALLED: Mapping[str, int] = {"stall_every": 5, "spin_limit": 16}
-#: The share of tiles that may be computed again; a busy machine is no reason to give up half the speed.
-AGAIN_AT_MOST = 0.01
-#: What each of its two or three parts may take; SwiftShader's Vulkan, without progress, would need 10 s in all.
-LIMIT_NS = 1_000_000_000
 
 
-def probe_plan(
-    capabilities: Capabilities, state: str, *, tickets: bool, stall_every: int = 0, spin_limit: int = SPIN_LIMIT
-) -> Plan:
-    """Return the plan of one dispatch of the self-test.
-
-    Its argument ``counts`` is of three words, to which it adds the tiles whose sum was wrong, those that were computed
-    again for want of a post, and those that finished.
-    """
-    layout = Layout.separate(counts=3)
-    builder = PlanBuilder("lookback probe", layout, capabilities)
-    words = ChainedState.choose(capabilities, state, spin_limit, Faults(stall_every)).add_to(builder, TILES)
-    builder.kernel(
-        "lookback probe",
-        KernelFile(
-            "lookback_probe.wgsl",
-            context={"tickets": tickets, **{name: words[name] for name in ("control", "state", "read_by_rmw")}},
-            constants=words["constants"] | {"WORKGROUP_SIZE": 64},
-            features=words["features"],
-        ),
-        Memory(atomics=words["atomics"] | {"counts": (layout["counts"], "array<atomic<u32>>")}),
-        params={"tiles": TILES},
-        extent="tiles",
-    )
-    return builder.build(Work(0, 0, 0), {"tickets": tickets})
-
-
-class ProbeCounts(NamedTuple):
-    """What some dispatches of the self-test counted.
+@dataclass(frozen=True)
+class LookbackProbe:
+    """Counts of some dispatches of the self-test, whose plans and verdict are made here, too.
 
     Attributes
     ----------
@@ -84,6 +49,15 @@ class ProbeCounts(NamedTuple):
         Whether all dispatches could be done within `LIMIT_NS`.
     """
 
+    #: More workgroups than any GPU runs at once, so that some wait for others that have not started.
+    TILES: ClassVar[int] = 8192
+    DISPATCHES: ClassVar[int] = 32
+    STALLED_DISPATCHES: ClassVar[int] = 4
+    #: The share of tiles that may be computed again; a busy machine is no reason to give up half the speed.
+    AGAIN_AT_MOST: ClassVar[float] = 0.01
+    #: What each of its two or three parts may take; SwiftShader's Vulkan, without progress, would need 10 s in all.
+    LIMIT_NS: ClassVar[int] = 1_000_000_000
+
     tickets: bool
     stalled: bool
     dispatches: int
@@ -92,34 +66,63 @@ class ProbeCounts(NamedTuple):
     finished: int
     in_time: bool = True
 
+    @classmethod
+    def plan(
+        cls, capabilities: Capabilities, state: str, *, tickets: bool, stalled: bool = False,
+        stall_every: int = 5, spin_limit: int = 16,
+    ) -> Plan:  # fmt: skip
+        """Return the plan of one dispatch.
+
+        Its argument ``counts`` is of three words, to which it adds the tiles whose sum was wrong, those that were
+        computed again for want of a post, and those that finished. If some are to be `stalled`, every so many never
+        publish: every poll for them fails, and few polls keep the test short.
+        """
+        layout = Layout.separate(counts=3)
+        builder = PlanBuilder("lookback probe", layout, capabilities)
+        faults, spins = (Faults(stall_every), spin_limit) if stalled else (Faults(0), SPIN_LIMIT)
+        words = ChainedState.choose(capabilities, state, spins, faults).add_to(builder, cls.TILES)
+        builder.kernel(
+            "lookback probe",
+            KernelFile(
+                "lookback_probe.wgsl",
+                context={"tickets": tickets, **{name: words[name] for name in ("control", "state", "read_by_rmw")}},
+                constants=words["constants"] | {"WORKGROUP_SIZE": 64},
+                features=words["features"],
+            ),
+            Memory(atomics=words["atomics"] | {"counts": (layout["counts"], "array<atomic<u32>>")}),
+            params={"tiles": cls.TILES},
+            extent="tiles",
+        )
+        return builder.build(Work(0, 0, 0), {"tickets": tickets})
+
     @property
     def right(self) -> bool:
         """Whether every sum was right and every tile finished."""
-        return self.wrong == 0 and self.finished == self.dispatches * TILES
+        return self.wrong == 0 and self.finished == self.dispatches * self.TILES
 
     @property
     def progress(self) -> bool:
         """Whether hardly any tile was computed again."""
-        return self.again <= AGAIN_AT_MOST * self.dispatches * TILES
+        return self.again <= self.AGAIN_AT_MOST * self.dispatches * self.TILES
 
+    @classmethod
+    def verdict(cls, tests: Sequence[LookbackProbe], duration_ns: float | None = None) -> LookbackVerdict:
+        """Return the verdict from the counts of a self-test.
 
-def verdict_of(tests: Sequence[ProbeCounts], duration_ns: float | None = None) -> LookbackVerdict:
-    """Return the verdict from the counts of a self-test.
-
-    Parameters
-    ----------
-    tests : sequence of ProbeCounts
-        Without tickets, or not on a CPU, where they are always taken; if tiles then made no progress, with tickets;
-        then with stalled tiles, with tickets or without as in the test before.
-    duration_ns : float, optional
-        Of the self-test.
-    """
-    plain, stalled = ([test for test in tests if test.stalled is kind] for kind in (False, True))
-    last = plain[-1]
-    coherent = all(test.right for test in plain)
-    recovers = bool(stalled) and all(test.right and test.again > 0 for test in stalled)
-    late = None if last.in_time or not last.progress else f"it did not finish within {LIMIT_NS / 1e9:g} s"
-    return LookbackVerdict(coherent, last.progress, last.progress and last.tickets, recovers, duration_ns, late)
+        Parameters
+        ----------
+        tests : sequence of LookbackProbe
+            Without tickets, or not on a CPU, where they are always taken; if tiles then made no progress, with tickets;
+            then with stalled tiles, with tickets or without as in the test before.
+        duration_ns : float, optional
+            Of the self-test.
+        """
+        plain, stalled = ([test for test in tests if test.stalled is kind] for kind in (False, True))
+        last = plain[-1]
+        coherent = all(test.right for test in plain)
+        recovers = bool(stalled) and all(test.right and test.again > 0 for test in stalled)
+        late = None if last.in_time or not last.progress else f"it did not finish within {cls.LIMIT_NS / 1e9:g} s"
+        return LookbackVerdict(coherent, last.progress, last.progress and last.tickets, recovers, duration_ns, late)
 
 
 def _count(device: wgpu.GPUDevice, executor: Executor, plan: Plan, dispatches: int) -> tuple[int, int, int]:
@@ -143,13 +146,14 @@ def _test(device: wgpu.GPUDevice, state: str) -> LookbackVerdict:
     executor = Executor(device)  # of its own, so that nothing of the test is kept
     is_cpu = capabilities.is_cpu
     # Side by side; those with tickets are needed on few adapters that are no CPU.
+    kinds = (False, True)
     _kept = executor.pipelines_of(
-        probe_plan(capabilities, state, tickets=is_cpu), probe_plan(capabilities, state, tickets=is_cpu, **STALLED)
+        *(LookbackProbe.plan(capabilities, state, tickets=is_cpu, stalled=kind) for kind in kinds)
     )
 
-    def probe(*, tickets: bool, stalled: bool) -> ProbeCounts:
-        plan = probe_plan(capabilities, state, tickets=tickets, **(STALLED if stalled else {}))
-        wanted, done = STALLED_DISPATCHES if stalled else DISPATCHES, 0
+    def probe(*, tickets: bool, stalled: bool) -> LookbackProbe:
+        plan = LookbackProbe.plan(capabilities, state, tickets=tickets, stalled=stalled)
+        wanted, done = LookbackProbe.STALLED_DISPATCHES if stalled else LookbackProbe.DISPATCHES, 0
         wrong = again = finished = 0
         begin_ns, in_time = time.perf_counter_ns(), True
         while done < wanted and in_time:
@@ -160,16 +164,16 @@ def _test(device: wgpu.GPUDevice, state: str) -> LookbackVerdict:
             now_ns = time.perf_counter_ns()
             # As many again, in the time that these took.
             next_ns = (now_ns - round_ns) * min(done, wanted - done) // dispatches
-            in_time = done == wanted or now_ns + next_ns - begin_ns <= LIMIT_NS
-        return ProbeCounts(tickets, stalled, done, wrong, again, finished, in_time)
+            in_time = done == wanted or now_ns + next_ns - begin_ns <= LookbackProbe.LIMIT_NS
+        return LookbackProbe(tickets, stalled, done, wrong, again, finished, in_time)
 
-    tests: list[ProbeCounts] = []
-    for tickets in (True,) if is_cpu else (False, True):
+    tests: list[LookbackProbe] = []
+    for tickets in (True,) if is_cpu else kinds:
         tests.append(probe(tickets=tickets, stalled=False))
         if tests[-1].progress:
             break
     tests.append(probe(tickets=tests[-1].tickets, stalled=True))
-    return verdict_of(tests, float(time.perf_counter_ns() - begin))
+    return LookbackProbe.verdict(tests, float(time.perf_counter_ns() - begin))
 
 
 def _load(key: dict[str, str]) -> LookbackVerdict | None:

@@ -51,11 +51,6 @@ _MOST_APART_BYTES = 256 << 20
 _MOST_COPIES = 16
 
 
-def kernel_labels(label: str, own: abc.Sequence[str]) -> tuple[str, ...]:
-    """Return what the kernels of a call are called that has a label, or none: of several the label comes before."""
-    return tuple(own if not label else [label] if len(own) == 1 else [f"{label} {one}" for one in own])
-
-
 class _Scratch:
     """The copies of the scratch of one plan, of which the first is the executor's."""
 
@@ -156,7 +151,7 @@ class _Captured:
         raw = [(plan.raw, trials) for plan, trials in bound if plan.raw is not None]
         by_c = raw and len(raw) == sum(bool(plan.steps) for plan, _ in bound)
         self.raw: RawCommands | None = reordered(raw, order) if by_c else None
-        labels = [kernel_labels(one, plan.labels) for one, (plan, _) in zip(call_labels, bound, strict=True)]
+        labels = [plan.labels_within(one) for one, (plan, _) in zip(call_labels, bound, strict=True)]
         self.labels: tuple[str, ...] = tuple(label for of_call in labels for label in of_call)
         steps = [(step, trials) for plan, trials in bound for step in plan.steps]
         self._steps = tuple(None if i is None else steps[i] for i in order)

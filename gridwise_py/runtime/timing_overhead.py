@@ -17,7 +17,7 @@ from ..timing.queries import TimingSession
 from .context import DeviceContext, context_of
 from .device import default_device
 from .executor import BoundPlan
-from .internal_kernels import own_plan
+from .internal_kernels import NOTHING
 from .run import launch, launch_untimed
 
 _MANY = 16  # kernels
@@ -74,7 +74,7 @@ def timing_overhead(device: wgpu.GPUDevice | None = None, *, refresh: bool = Fal
 
 
 def _bound(context: DeviceContext, kernels: int) -> BoundPlan:
-    one = own_plan("canary", 256, constants={"ROUNDS": 0})
+    one = NOTHING.plan()
     return context.executor.bind(
         Plan(f"{kernels} times nothing", one.buffers, one.steps * kernels, one.shaders, one.work), {}
     )

@@ -16,7 +16,7 @@ import threading
 import weakref
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 import wgpu
@@ -39,8 +39,6 @@ _QUERIES_PER_SET = 4096  # WebGPU's limit
 _PAIRS_PER_SET = _QUERIES_PER_SET // 2
 _MAX_SETS = 16  # Metal allows 32 counter buffers in a process; they are made when needed
 _RESOLVE_ALIGNMENT_BYTES = 256
-#: Passes of a device that can be timed and not yet read.
-MAX_PAIRS = _MAX_SETS * _PAIRS_PER_SET
 
 
 @dataclass(frozen=True)
@@ -88,6 +86,9 @@ class TimingHelper:
     ----------
     tick_period_ns : float
     """
+
+    #: Passes of a device that can be timed and not yet read.
+    MAX_PAIRS: ClassVar[int] = _MAX_SETS * _PAIRS_PER_SET
 
     def __init__(self, device: wgpu.GPUDevice):
         if "timestamp-query" not in device.features:
@@ -270,21 +271,6 @@ def _runs(pairs: Sequence[_Pair]) -> list[list[_Pair]]:
     return runs
 
 
-@dataclass(frozen=True)
-class Edges:
-    """Where the timestamps before and after some work are written.
-
-    Attributes
-    ----------
-    query_set : wgpu.GPUQuerySet
-    begin : int
-        The index of the first; that of the second is one more.
-    """
-
-    query_set: wgpu.GPUQuerySet
-    begin: int
-
-
 class TimingSession:
     """The times of some passes that are submitted together.
 
@@ -372,11 +358,6 @@ class TimingSession:
             yield
         finally:
             write_timestamp(compute, queries, 2 * pair.index + 1)
-
-    def edges(self, label: str) -> Edges:
-        """Reserve a pair of timestamps for work that is no single pass: its caller writes both, one after the other."""
-        pair = self._reserve(label)
-        return Edges(self._helper._sets[pair.set_index], 2 * pair.index)
 
     def submitted(self) -> None:
         """Declare that the passes have been submitted."""

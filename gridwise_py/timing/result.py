@@ -12,7 +12,7 @@ from ..display.table import table_of
 from ..display.terminal import clean
 from ..errors import TimingUnavailable
 from ..planning.plan import Work
-from .chrome_trace import ChromeTrace, GpuSlice
+from ..storage.chrome_trace import ChromeTrace, GpuSlice
 from .overhead import TimingOverhead
 
 

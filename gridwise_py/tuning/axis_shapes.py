@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import gcd
 
 from ..types.capabilities import Capabilities
-from .model import Fields, rows_of
+from .model import KERNELS, Fields
 from .options import AxisTuning
 from .rows import overlay
 from .shapes import ranges_of
@@ -162,7 +162,7 @@ def axis_shape(
 
 def _fields(kernel: str, n: int, capabilities: Capabilities) -> Fields:
     """Return the fields of a tuning for arrays of `n` items: those that were tuned, else the model's."""
-    shapes = overlay(rows_of(kernel, capabilities), ranges_of(kernel, capabilities))
+    shapes = overlay(KERNELS[kernel].rows(capabilities), ranges_of(kernel, capabilities))
     return shapes.at(n)
 
 

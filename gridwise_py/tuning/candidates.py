@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping
 from math import log2
+from typing import TypeAlias
 
-from .model import KERNELS, Fields
+_Fields: TypeAlias = Mapping[str, int]
 
 # By field: what its value is changed to. The numbers that kernels refuse are left out by whoever makes them.
 _FACTORS: Mapping[str, tuple[float, ...]] = {
@@ -22,11 +23,11 @@ _STEP_OF_SORTS = 128
 _LEFT = 0.6
 
 
-def candidates(kernel: str, fields: Fields) -> Iterator[Fields]:
-    """Yield shapes of a kernel that differ from one in a field or two, the nearest first."""
-    others = {name: _values(name, fields) for name in KERNELS[kernel].fields}
+def candidates(fields: _Fields) -> Iterator[_Fields]:
+    """Yield shapes that differ from one in a field or two, the nearest first."""
+    others = {name: _values(name, fields) for name in fields}
     changes = [(name, value) for name, values in others.items() for value in values]
-    found: list[tuple[float, Fields]] = []
+    found: list[tuple[float, _Fields]] = []
     for name, value in changes:
         found.append((_distance(fields[name], value), {**fields, name: value}))
     for (one, value), (two, other) in itertools.combinations(changes, 2):
@@ -38,7 +39,7 @@ def candidates(kernel: str, fields: Fields) -> Iterator[Fields]:
         yield changed
 
 
-def _values(name: str, fields: Fields) -> list[int]:
+def _values(name: str, fields: _Fields) -> list[int]:
     value = fields[name]
     if name == "ahead":  # of few items no tile is counted ahead
         return [each for each in _AHEAD if value and each != value]
@@ -57,7 +58,7 @@ def _distance(old: int, new: int) -> float:
     return abs(log2((new or 16) / (old or 16)))
 
 
-def _work(fields: Fields) -> int:
+def _work(fields: _Fields) -> int:
     """Return the size of a tile: of all numbers those that make it."""
     size = 1
     for name in ("workgroup_size", "vecs", "items", "tile_m", "tile_n"):

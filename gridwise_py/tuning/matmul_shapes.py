@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from ..errors import ArgumentError
 from ..types.capabilities import Capabilities, SubgroupMatrices
-from .model import rows_of
+from .model import KERNELS
 from .options import MatMulTuning
 from .rows import Shapes, overlay
 from .shapes import ranges_of
@@ -151,7 +151,7 @@ def matmul_shapes_for(capabilities: Capabilities, tuning: MatMulTuning | None = 
     ArgumentError
         If the numbers do not fit each other, or the shape is over the device's limits.
     """
-    rows = tuple((up_to, MatMulShape(**fields)) for up_to, fields in rows_of("matmul", capabilities))
+    rows = tuple((up_to, MatMulShape(**fields)) for up_to, fields in KERNELS["matmul"].rows(capabilities))
     chosen = MatMulTuning.of(tuning).to_dict()
     if not chosen:
         tuned = [(above, up_to, MatMulShape(**fields)) for above, up_to, fields in ranges_of("matmul", capabilities)]

@@ -8,11 +8,12 @@ The notebook behind the figures is docs/contribute/performance.md. `gridwise tun
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from math import log2
 from typing import NamedTuple, TypeAlias
 
 from ..types.capabilities import Capabilities
+from .candidates import candidates
 from .facts import DISCRETE, DeviceFacts, facts_of
 from .options import (
     AxisTuning,
@@ -60,6 +61,32 @@ class TunedKernel(NamedTuple):
     fields: tuple[str, ...]
     gpu: Rule
     cpu: Rows[Numbers]
+
+    def rows(self, capabilities: Capabilities) -> Rows[Fields]:
+        """Return the shapes that the model gives on a device, by the number of items."""
+        rows = self.cpu if capabilities.is_cpu else self.gpu(facts_of(capabilities))
+        # Rows that the row behind them makes needless, or that facts have put out of order.
+        kept: list[tuple[int | None, Numbers]] = []
+        for up_to, numbers in rows:
+            while kept and up_to is not None and (kept[-1][0] or 0) >= up_to:
+                kept.pop()
+            if kept and kept[-1][1] == numbers:
+                kept.pop()
+            kept.append((up_to, numbers))
+        return tuple((up_to, dict(zip(self.fields, numbers, strict=True))) for up_to, numbers in kept)
+
+    def shape(self, capabilities: Capabilities, n: int) -> tuple[int, int | None, Fields]:
+        """Return the model's shape for `n` items, with the lengths that it is for: above so many, up to so many."""
+        above = 0
+        for up_to, fields in self.rows(capabilities):
+            if up_to is None or n <= up_to:
+                return above, up_to, fields
+            above = up_to
+        raise AssertionError("the last row is for any length")
+
+    def near(self, fields: Fields) -> Iterator[Fields]:
+        """Yield other shapes that are worth a measurement: near to one, the nearest first."""
+        return candidates({name: fields[name] for name in self.fields})
 
 
 def _near(number: float) -> int:
@@ -392,28 +419,3 @@ KERNELS: Mapping[str, TunedKernel] = {
     "axis_rows": TunedKernel(AxisTuning, _BLOCKS, _any_in_blocks(4), _any(256, 4, 32)),
     "axis_columns": TunedKernel(AxisTuning, _BLOCKS, _any_in_blocks(32), _any(256, 4, 32)),
 }  # fmt: skip
-
-
-def rows_of(kernel: str, capabilities: Capabilities) -> Rows[Fields]:
-    """Return the shapes that the model gives a kernel on a device, by the number of items."""
-    known = KERNELS[kernel]
-    rows = known.cpu if capabilities.is_cpu else known.gpu(facts_of(capabilities))
-    # Rows that the row behind them makes needless, or that facts have put out of order.
-    kept: list[tuple[int | None, Numbers]] = []
-    for up_to, numbers in rows:
-        while kept and up_to is not None and (kept[-1][0] or 0) >= up_to:
-            kept.pop()
-        if kept and kept[-1][1] == numbers:
-            kept.pop()
-        kept.append((up_to, numbers))
-    return tuple((up_to, dict(zip(known.fields, numbers, strict=True))) for up_to, numbers in kept)
-
-
-def shape_of(kernel: str, capabilities: Capabilities, n: int) -> tuple[int, int | None, Fields]:
-    """Return the model's shape for `n` items, with the lengths that it is for: above so many, up to so many."""
-    above = 0
-    for up_to, fields in rows_of(kernel, capabilities):
-        if up_to is None or n <= up_to:
-            return above, up_to, fields
-        above = up_to
-    raise AssertionError("the last row is for any length")

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..errors import ArgumentError
 from ..types.capabilities import Capabilities, SubgroupMode
-from .model import KERNELS, WINDOW_TILES, Fields, group_table_fields, rows_of
+from .model import KERNELS, WINDOW_TILES, Fields, group_table_fields
 from .options import Tuning
 from .rows import Rows, Shape, Shapes, overlay
 
@@ -60,10 +60,11 @@ def shapes_for(
     ArgumentError
         If a workgroup would not hold whole subgroups, or is over the device's limit.
     """
-    rows = tuple((up_to, _fit(Shape(**fields), capabilities, mode)) for up_to, fields in rows_of(kernel, capabilities))
+    known = KERNELS[kernel].rows(capabilities)
+    rows = tuple((up_to, _fit(Shape(**fields), capabilities, mode)) for up_to, fields in known)
     chosen = _chosen(kernel, tuning)
     if chosen:
-        fields = dict(rows_of(kernel, capabilities)[-1][1])
+        fields = dict(KERNELS[kernel].rows(capabilities)[-1][1])
         shapes = Shapes(((None, Shape(**(fields | chosen))),), "argument")
     else:
         tuned = ((above, up_to, Shape(**fields)) for above, up_to, fields in ranges_of(kernel, capabilities))

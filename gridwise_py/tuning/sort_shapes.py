@@ -10,7 +10,7 @@ from ..errors import ArgumentError
 from ..types.capabilities import Capabilities, SubgroupMode
 from ..types.datatype import Datatype
 from .facts import facts_of
-from .model import Fields, rows_of, sort_kernel
+from .model import KERNELS, Fields, sort_kernel
 from .options import SegmentedSortTuning, SortTuning
 from .rows import Shapes, overlay
 from .shapes import ranges_of
@@ -131,7 +131,7 @@ def sort_shapes_for(
     tuning, limits = SortTuning.of(tuning), _Limits(capabilities, mode)
     words = max(-(-key.itemsize_bytes // 4), value_words)
     kernel = sort_kernel(words=words, floats=key.dtype.kind == "f", values=value_words > 0, computes=computes)
-    rows = rows_of(kernel, capabilities)
+    rows = KERNELS[kernel].rows(capabilities)
     if not (tuning.workgroup_size is tuning.items is tuning.parts is None):
         return Shapes(((None, _sort_shape(limits, words, rows[-1][1], tuning)),), "argument")
     shapes = tuple((up_to, _sort_shape(limits, words, fields, tuning)) for up_to, fields in rows)
@@ -274,7 +274,7 @@ def segmented_sort_shape_for(
         behind = _rows_words(size) if limits.has_digits_behind else 0
         return max(0, min(limits.free_words(size) - behind, _MOST_TILE_ITEMS - 1)) // size
 
-    usual = rows_of(_KERNELS[key_words], capabilities)[-1][1]
+    usual = KERNELS[_KERNELS[key_words]].rows(capabilities)[-1][1]
     size = limits.workgroup_size(tuning.workgroup_size, usual["workgroup_size"], lambda size: most_items(size) >= 4)
     fitting = most_items(size)
     items = tuning.items

@@ -29,72 +29,74 @@ _DATA = Path(__file__).with_name("data")
 Findings: TypeAlias = Mapping[str, tuple[tuple[int, int, Fields], ...]]
 
 
-def load_tuning(key: Mapping[str, str]) -> Findings | None:
-    """Return the findings that hold for a device, by kernel; None where there are none."""
-    if not settings.uses_tuning():
-        return None
-    of_package = findings_of(shipped(key["adapter"], key.get("vendor", "")).get("shapes"))
-    own = findings_of((cache.load(TUNING_KIND, key, TUNING_FORMAT) or {}).get("shapes"))
-    # The later range wins where two overlap.
-    found = {name: (*of_package.get(name, ()), *own.get(name, ())) for name in KERNELS}
-    return {name: ranges for name, ranges in found.items() if ranges} or None
+class TuningStore:
+    """The findings and facts of one device; `key` says which, and with which versions, as `DeviceContext.key`."""
 
+    def __init__(self, key: Mapping[str, str]):
+        self._key = key
+        #: The file of the package for an adapter of its name and vendor; empty where there is none.
+        self._shipped = _data().get((key["adapter"], key.get("vendor", "")), {})
 
-def kept_tuning(key: Mapping[str, str]) -> dict[str, Any] | None:
-    """Return all that is stored for a device: ``shapes`` and ``choices``; None where nothing is, or it is spoilt."""
-    data = cache.load(TUNING_KIND, key, TUNING_FORMAT)
-    if data is None or not isinstance(data.get("shapes"), dict) or not isinstance(data.get("choices"), list):
-        return None
-    choices = [cast(dict[str, Any], one) for one in cast(list[object], data["choices"]) if isinstance(one, dict)]
-    return data | {"choices": [one for one in choices if {"kernel", "trials", "winner", "changed"} <= set(one)]}
+    def findings(self) -> Findings | None:
+        """Return the findings that hold for the device, by kernel; None where there are none."""
+        if not settings.uses_tuning():
+            return None
+        of_package = findings_of(self._shipped.get("shapes"))
+        own = findings_of((cache.load(TUNING_KIND, self._key, TUNING_FORMAT) or {}).get("shapes"))
+        # The later range wins where two overlap.
+        found = {name: (*of_package.get(name, ()), *own.get(name, ())) for name in KERNELS}
+        return {name: ranges for name, ranges in found.items() if ranges} or None
 
+    def kept(self) -> dict[str, Any] | None:
+        """Return all that is stored: ``shapes`` and ``choices``; None where nothing is, or it is spoilt."""
+        data = cache.load(TUNING_KIND, self._key, TUNING_FORMAT)
+        if data is None or not isinstance(data.get("shapes"), dict) or not isinstance(data.get("choices"), list):
+            return None
+        choices = [cast(dict[str, Any], one) for one in cast(list[object], data["choices"]) if isinstance(one, dict)]
+        return data | {"choices": [one for one in choices if {"kernel", "trials", "winner", "changed"} <= set(one)]}
 
-def keep_tuning(key: Mapping[str, str], choices: Sequence[Mapping[str, Any]], facts: Mapping[str, Any] | None) -> None:
-    """Store what was found for kernels; what is stored for others stays.
+    def keep(self, choices: Sequence[Mapping[str, Any]], facts: Mapping[str, Any] | None) -> None:
+        """Store what was found for kernels; what is stored for others stays.
 
-    Parameters
-    ----------
-    key : mapping
-        The device.
-    choices : sequence of mapping
-        For each range of lengths that was measured: ``kernel``, ``above``, ``up_to``, ``winner``, ``changed`` and
-        whatever else is to be shown.
-    facts : mapping or None
-        That the model had.
-    """
-    before = kept_tuning(key) or {"shapes": {}, "choices": []}
-    searched = {choice["kernel"] for choice in choices}
-    shapes = {kernel: ranges for kernel, ranges in before["shapes"].items() if kernel not in searched}
-    of_package = shipped(key["adapter"], key.get("vendor", "")).get("shapes", ())
-    for choice in choices:
-        # The model's own shape, too, where the package has another one.
-        if choice["changed"] or choice["kernel"] in of_package:
-            shapes.setdefault(choice["kernel"], []).append([choice["above"], choice["up_to"], dict(choice["winner"])])
-    content = {
-        "date": datetime.now(UTC).date().isoformat(),
-        "facts": None if facts is None else dict(facts),
-        "shapes": dict(sorted(shapes.items())),
-        "choices": [one for one in before["choices"] if one["kernel"] not in searched] + list(choices),
-    }
-    cache.save(TUNING_KIND, key, TUNING_FORMAT, content)
+        Parameters
+        ----------
+        choices : sequence of mapping
+            For each range of lengths that was measured: ``kernel``, ``above``, ``up_to``, ``winner``, ``changed`` and
+            whatever else is to be shown.
+        facts : mapping or None
+            That the model had.
+        """
+        before = self.kept() or {"shapes": {}, "choices": []}
+        searched = {choice["kernel"] for choice in choices}
+        shapes = {kernel: ranges for kernel, ranges in before["shapes"].items() if kernel not in searched}
+        of_package = self._shipped.get("shapes", ())
+        for choice in choices:
+            # The model's own shape, too, where the package has another one.
+            if choice["changed"] or choice["kernel"] in of_package:
+                found = [choice["above"], choice["up_to"], dict(choice["winner"])]
+                shapes.setdefault(choice["kernel"], []).append(found)
+        content = {
+            "date": datetime.now(UTC).date().isoformat(),
+            "facts": None if facts is None else dict(facts),
+            "shapes": dict(sorted(shapes.items())),
+            "choices": [one for one in before["choices"] if one["kernel"] not in searched] + list(choices),
+        }
+        cache.save(TUNING_KIND, self._key, TUNING_FORMAT, content)
 
+    def remove(self) -> bool:
+        """Forget what was found for kernels; return whether there was anything."""
+        return cache.remove(TUNING_KIND, self._key)
 
-def load_facts(key: Mapping[str, str]) -> dict[str, Any] | None:
-    """Return what is known of a device by measurement; None where it was not measured."""
-    if not settings.uses_tuning():
-        return None
-    data = cache.load(FACTS_KIND, key, TUNING_FORMAT) or shipped(key["adapter"], key.get("vendor", ""))
-    return measured_facts(data.get("facts"))
+    def facts(self) -> dict[str, Any] | None:
+        """Return what is known of the device by measurement; None where it was not measured."""
+        if not settings.uses_tuning():
+            return None
+        data = cache.load(FACTS_KIND, self._key, TUNING_FORMAT) or self._shipped
+        return measured_facts(data.get("facts"))
 
-
-def keep_facts(key: Mapping[str, str], facts: Mapping[str, Any]) -> None:
-    """Store what was measured of a device."""
-    cache.save(FACTS_KIND, key, TUNING_FORMAT, {"facts": dict(facts)})
-
-
-def shipped(adapter: str, vendor: str) -> Mapping[str, Any]:
-    """Return the file of the package for an adapter: one of its name and vendor; empty where there is none."""
-    return _data().get((adapter, vendor), {})
+    def keep_facts(self, facts: Mapping[str, Any]) -> None:
+        """Store what was measured of the device."""
+        cache.save(FACTS_KIND, self._key, TUNING_FORMAT, {"facts": dict(facts)})
 
 
 @lru_cache(maxsize=1)

@@ -58,7 +58,7 @@ def test_tuning_is_for_the_primitives_that_are_made_from_then_on(renewed_device,
     context = context_of(renewed_device)
     before, measured = gw.Reduce(renewed_device), context.capabilities
     for tuning in ({"reduce": ((0, 1 << 20, {"workgroup_size": 64, "vecs": 2, "max_blocks": 8}),)}, None):
-        monkeypatch.setattr("gridwise_py.runtime.context.load_tuning", lambda key, found=tuning: found)
+        monkeypatch.setattr("gridwise_py.tuning.store.TuningStore.findings", lambda self, found=tuning: found)
         context.look_up_tuning()
         assert gw.capabilities(renewed_device).tuning == tuning
         assert before.capabilities is measured

@@ -8,7 +8,7 @@ import pytest
 
 import gridwise_py as gw
 from gridwise_py.backend import observers
-from gridwise_py.backend.gpu import pci_address
+from gridwise_py.backend.gpu import Gpu, pci_address
 from gridwise_py.backend.sysfs_observers import sysfs_gpus
 from gridwise_py.bench.sampling import measure as measure_module
 
@@ -109,14 +109,15 @@ def test_unknown_reasons_are_kept():
 
 def test_a_measurement_holds_a_look_before_and_after_each_block(device, monkeypatch, steady_clock):
     looks = iter(range(100))
-    monkeypatch.setattr(measure_module, "observe", lambda _: {"sm_clock_mhz": next(looks)})
+    gpu = Gpu(None, lambda: {"sm_clock_mhz": next(looks)}, lambda: None)
+    monkeypatch.setattr(measure_module, "gpu_of", lambda _: gpu)
     protocol = gw.SamplingProtocol(samples=4, block_trials=2, warmup_s=0.01, max_warmup_s=0.01, check_unit=False)
     m = gw.measure(gw.Copy(device), protocol=protocol, input=np.arange(100, dtype=np.uint32))
     assert [(b["before"]["sm_clock_mhz"], b["after"]["sm_clock_mhz"]) for b in m.observations["blocks"]] == [
         (0, 1),
         (2, 3),
     ]
-    monkeypatch.setattr(measure_module, "observe", lambda _: {})
+    monkeypatch.setattr(measure_module, "gpu_of", lambda _: None)
     assert gw.measure(gw.Copy(device), protocol=protocol, input=np.arange(100, dtype=np.uint32)).observations == {}
 
 

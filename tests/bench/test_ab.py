@@ -820,7 +820,7 @@ def test_the_clock_is_held_by_the_process_that_waits(fake, monkeypatch):
         held.append((info["device"], pci()))
         return Held()
 
-    monkeypatch.setattr(turns, "hold_adapters_clock", hold)
+    monkeypatch.setattr("gridwise_py.backend.clock.hold", hold)
     assert _measured(Settings(pairs=2, rounds=1)).clock == "held"
     fake.said["NEW", "hello"]["pci"] = "0000:1b:00.0"  # an older version does not tell
     assert _measured(Settings(pairs=2, rounds=1)).clock == "held"

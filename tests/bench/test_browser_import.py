@@ -242,7 +242,7 @@ def test_a_browser_has_its_own_name():
 
 
 def test_the_verdict_on_look_back_is_that_of_the_counts(monkeypatch):
-    monkeypatch.setattr("gridwise_py.runtime.lookback_selftest.AGAIN_AT_MOST", 0.01)
+    monkeypatch.setattr("gridwise_py.runtime.lookback_selftest.LookbackProbe.AGAIN_AT_MOST", 0.01)
     data = page_file([], lookback={"verdict": "safe", "tests": [
         {"tickets": False, "stalled": False, "dispatches": 32, "wrong": 0, "again": 200_000, "finished": 32 * 8192},
         {"tickets": True, "stalled": False, "dispatches": 32, "wrong": 0, "again": 5, "finished": 32 * 8192},

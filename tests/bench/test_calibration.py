@@ -21,7 +21,7 @@ from gridwise_py.bench.calibrate.calibration import (
 )
 from gridwise_py.bench.calibrate.probes import TickCheck, cache_knee_bytes
 from gridwise_py.cli import main
-from gridwise_py.internals import bind_own
+from gridwise_py.internals import OwnKernel
 from gridwise_py.runtime.context import DeviceContext, context_of
 from gridwise_py.runtime.device import device_key
 from helpers.bare import device_with
@@ -166,7 +166,7 @@ def test_the_fma_kernel_never_stores(device):
         feature = {"f32": None, **probes.PEAK_FEATURES}[datatype]
         if feature is not None and feature not in device.features:
             continue
-        bound = bind_own(device, "fma", 256, 1, {"ROUNDS": probes.FMA_ROUNDS}, datatype=datatype)
+        bound = probes.fma_kernel(1, datatype).bind(device)
         encoder = device.create_command_encoder()
         bound.encode(encoder)
         device.queue.submit([encoder.finish()])
@@ -176,17 +176,14 @@ def test_the_fma_kernel_never_stores(device):
 def test_the_kernel_of_multiply_adds_in_other_types_computes_in_them(device):
     """With negative factors it stores: i32 wraps exactly, f16 has 11 bits, f64 more than f32."""
     from gridwise_py.planning.shaders import compose
-    from gridwise_py.runtime.executor import BufferRange
-    from gridwise_py.runtime.internal_kernels import own_plan
 
     for datatype, numpy_type in (("i32", np.int32), ("f16", np.float16), ("f64", np.float64)):
         feature = probes.PEAK_FEATURES[datatype]
         if feature is not None and feature not in device.features:
             continue
         assert compose("fma.wgsl", datatype=datatype).count("= x0 * a + b" if datatype == "i32" else "= fma(x0") == 1
-        plan = own_plan("fma", 256, 1, {"ROUNDS": 3}, owned=False, datatype=datatype)
         state = gw.asarray(np.array([1.5, -20] + 62 * [0], dtype=np.float32), device)
-        bound = context_of(device).executor.bind(plan, {"buffer": BufferRange(state.buffer, 0, 256)})
+        bound = OwnKernel("fma", 256, 1, (("ROUNDS", 3),), datatype).bind(device, state.buffer)
         encoder = device.create_command_encoder()
         bound.encode(encoder)
         device.queue.submit([encoder.finish()])
@@ -209,7 +206,7 @@ def test_atomic_additions_are_all_made(device):
         feature = probes.PEAK_FEATURES[f"atomic_{datatype}"]
         if feature is not None and feature not in device.features:
             continue
-        bound = bind_own(device, "atomics", 1 << 20, 3, {"ROUNDS": 5}, datatype=datatype)
+        bound = OwnKernel("atomics", 1 << 20, 3, (("ROUNDS", 5),), datatype).bind(device)
         before = gw.Array(next(iter(bound.own_buffers.values())), "u32").to_numpy().view(dtype).copy()
         encoder = device.create_command_encoder()
         bound.encode(encoder)
@@ -283,7 +280,7 @@ def test_another_driver_or_version_finds_nothing(timed, fast, folder, monkeypatc
     for count, changed in enumerate(("driver", "adapter", "wgpu", "gridwise_py", "backend"), 2):
         context_of(timed).forget("calibration")
         key = {**own, changed: "another"}
-        monkeypatch.setattr(calibration, "device_key", lambda device, key=key: key)
+        monkeypatch.setattr("gridwise_py.runtime.context.device_key", lambda device, key=key: key)
         assert calibration_of(timed) is None
         # All are kept: an adapter does not push out another one's.
         assert calibrate(timed).device == key

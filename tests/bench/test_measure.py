@@ -11,7 +11,7 @@ import pytest
 
 import gridwise_py as gw
 from gridwise_py.bench.calibrate.canary import CanaryTime
-from gridwise_py.bench.calibrate.kernels import bind_canary, bind_flush
+from gridwise_py.bench.calibrate.kernels import CANARY, bind_flush
 from gridwise_py.bench.cases.mode import Mode
 from gridwise_py.bench.checks.check import Mismatch
 from gridwise_py.bench.results.entries import result_of
@@ -337,7 +337,7 @@ def test_a_clock_below_its_best_is_told(timed, scan, monkeypatch):
 
 
 def test_the_canary_computes_what_it_says(device):
-    bound = bind_canary(device)
+    bound = CANARY.bind(device)
     encoder = device.create_command_encoder()
     bound.encode(encoder)
     device.queue.submit([encoder.finish()])

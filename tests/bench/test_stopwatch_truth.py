@@ -75,7 +75,7 @@ def test_more_canaries_than_timestamps_are_refused_before_anything_is_submitted(
 
 def test_a_block_has_no_more_samples_than_there_are_timestamps(device, require, monkeypatch):
     require("timestamp-query")
-    monkeypatch.setattr("gridwise_py.bench.sampling.sampler.MAX_PAIRS", 64)
+    monkeypatch.setattr(gw.TimingHelper, "MAX_PAIRS", 64)
     options = {"samples": 9, "submission_trials": 1}
     few, plain = (_measure(device, canary_passes=passes, **options).protocol for passes in (30, 3))
     assert few["block_samples"][0] == 4, "of its one kernel"

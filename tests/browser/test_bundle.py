@@ -23,7 +23,7 @@ from gridwise_py.bench.sweep.suite import BENCH_PROTOCOL, DEFAULT_AXES, Sweep, l
 from gridwise_py.browser import bundle as bundle_module
 from gridwise_py.browser.bundle import bundle_of
 from gridwise_py.browser.classes import device_classes
-from gridwise_py.browser.data import STEPS, Recipe, recipe_for
+from gridwise_py.browser.data import STEPS, Recipe, Wanted, recipe_for
 from gridwise_py.browser.page import page_html
 from gridwise_py.cli import main
 from gridwise_py.planning.shaders import prologue, sha256
@@ -78,8 +78,8 @@ def test_the_hash_is_this_one():
 
 
 def _recipe(argument, dtype, length=N, **given):
-    options = {"maker": None, "distribution": "uniform", "axes": {}, "op": None, "largest": None, "seed": 3}
-    return recipe_for(argument, length, np.dtype(dtype), **options | given)
+    wanted = Wanted(length, np.dtype(dtype), given.pop("axes", {}), given.pop("seed", 3))
+    return recipe_for(argument, wanted, **given)
 
 
 def test_items_of_every_datatype_are_random_and_sorted_where_they_must_be():

@@ -13,7 +13,7 @@ from gridwise_py.bench.results.model import Results
 from gridwise_py.fleet import files as fleet_files
 from gridwise_py.fleet.files import member_path, names_of, parse_fleet, read_fleet
 from gridwise_py.fleet.judge import LEAST_PEERS, judge
-from gridwise_py.fleet.members import fleet_of, host_of, merged
+from gridwise_py.fleet.members import fleet_of, host_of, merge
 from gridwise_py.fleet.model import Status, Verdict
 from gridwise_py.fleet.table import fleet_lines
 from gridwise_py.storage.json_files import json_text
@@ -59,7 +59,7 @@ def test_a_thousand_members_are_put_together_and_judged():
     sick = {5: ("all", 0.08), 77: ("memory", 0.12), 901: ("host", 0.3)}
     whole = fleet(1000, 3, cases=18, sick=sick)
     parts = [replace(whole, members=(member,), planned=(member.id,)) for member in whole.members]
-    judged = judge(merged(parts))
+    judged = judge(merge(parts))
     assert len(judged.members) == 1000
     assert [group.count for group in judged.groups] == [1000]
     assert sum(member.cases for member in judged.members) == 18_000
@@ -121,7 +121,7 @@ def test_kernels_of_another_form_are_other_cases():
     for result in tuned["results"]:
         result["parameters"] = {"workgroup_size": 512}
     parts = [fleet_of(loaded(plain), identifier=f"n{k}", host="h") for k in range(6)]
-    judged = judge(merged([*parts, fleet_of(loaded(tuned), identifier="tuned", host="h")]))
+    judged = judge(merge([*parts, fleet_of(loaded(tuned), identifier="tuned", host="h")]))
     assert _verdicts(judged).pop("tuned") is Verdict.ALONE
     assert SLOW not in _verdicts(judged).values()
     assert "several texts or shapes" in "\n".join(fleet_lines(judged))
@@ -292,7 +292,7 @@ def test_lost_failed_and_incomplete_members_stay_in_the_fleet(folder, tmp_path):
     assert "bad.json: line 1, column 2" in found["bad"][1]
     assert not judged.complete
     planned = replace(judged, planned=(*judged.planned, "n9-gpu0"))
-    missing = _by_id(merged([planned]), "n9-gpu0")
+    missing = _by_id(merge([planned]), "n9-gpu0")
     assert (missing.status, missing.error, missing.host) == (Status.INCOMPLETE, "was not measured", "n9")
 
 
@@ -318,8 +318,8 @@ def test_two_devices_of_one_id_are_numbered_whatever_came_first():
     first, second = (
         fleet_of(loaded(results(seed=k)), identifier="a", host="a", sha256=f"{k}" * 64) for k in (1, 2)
     )  # fmt: skip
-    assert merged([first, second]) == merged([second, first])
-    assert [member.id for member in merged([second, first]).members] == ["a", "a (2)"]
+    assert merge([first, second]) == merge([second, first])
+    assert [member.id for member in merge([second, first]).members] == ["a", "a (2)"]
 
 
 # ---- files of strangers
@@ -404,7 +404,7 @@ def test_whatever_a_document_says_it_is_refused_or_judged():
         except gw.BadResultsFile:
             continue
         taken += 1
-        fleet_lines(judge(merged([found, fleet(6, 2)]), baseline=found))
+        fleet_lines(judge(merge([found, fleet(6, 2)]), baseline=found))
         fleet_lines(found)
     assert 0 < taken < 60
 

@@ -266,8 +266,8 @@ def test_one_device_at_two_workers_is_refused():
     with pytest.raises(
         gw.ClusterError, match=r"2 workers have the device h/0000:1b:00\.0: a \(tcp://a\), b \(tcp://b\)"
     ):
-        fleet_module._chosen(found, ())
-    assert [device.id for device in fleet_module._chosen(found[1:], ("1B:00",))] == ["h/0000:1b:00.0"]
+        fleet_module._choose(found, ())
+    assert [device.id for device in fleet_module._choose(found[1:], ("1B:00",))] == ["h/0000:1b:00.0"]
 
 
 def test_files_have_tame_names_whatever_hosts_are_called():
@@ -311,9 +311,8 @@ def test_without_its_scheduler_a_run_ends_and_says_how_to_go_on(monkeypatch, req
 
 
 def test_events_of_strangers_are_data(request_):
-    run = fleet_module._Run(
-        _Gone(), request_, [_identity("h/0", "a")], None, None, 1.0, 0.03, None, lambda states: None, at_once=None
-    )
+    asked = fleet_module._Asked(_Gone(), request_, None, 1.0, 0.03, None, lambda states: None)
+    run = fleet_module._Run(asked, [_identity("h/0", "a")], None)
     for said in ("text", None, {}, {"run": run.name}, {"run": run.name, "id": "other"}, {"run": run.name, "id": "h/0"}):
         run._heard((0.0, said))
     run._heard((0.0, {"run": run.name, "id": "h/0", "done": 1, "of": 2, "case": "x" * 5000, "attempt": 2}))

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import gridwise_py as gw
-from gridwise_py.bench.calibrate.probes import Triad
-from gridwise_py.internals import own_plan
+from gridwise_py.internals import OwnKernel, Triad
 from gridwise_py.planning.lookback_state import STATES
 from gridwise_py.planning.plan import Shader
 from gridwise_py.primitives import REGISTRY
@@ -24,7 +23,7 @@ from gridwise_py.primitives.engines.operator import check_conversion
 from gridwise_py.primitives.fill import Arange, Fill
 from gridwise_py.primitives.reorder import Reorder
 from gridwise_py.primitives.take import Take
-from gridwise_py.runtime.lookback_selftest import probe_plan
+from gridwise_py.runtime.lookback_selftest import LookbackProbe
 from gridwise_py.runtime.operator_check import check_plan, unary_check_plan
 from gridwise_py.tuning.matmul_shapes import SubgroupShape
 from gridwise_py.types.capabilities import SubgroupMatrices
@@ -395,7 +394,7 @@ def texts(n: int = 100_000, *, every: bool = True) -> dict[str, tuple[str, Shade
                     found.setdefault(key, (f"{case} {how}", shader))
         for state in STATES:
             for tickets in (False, True):
-                probe = probe_plan(capabilities, state, tickets=tickets)
+                probe = LookbackProbe.plan(capabilities, state, tickets=tickets)
                 found |= {key: (f"lookback_probe-{state}-{tickets}", shader) for key, shader in probe.shaders.items()}
     for case in few_cases(NARROW):
         reproducible = "deterministic" in case.options or "compensated" in case.options
@@ -701,12 +700,12 @@ def instrument_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
         for op in (USER_ADD, gw.Min):
             yield f"operator_check-{op.name}-{datatype}", check_plan(op, datatype, FULL, 16)
     for name in ("canary", "flush"):
-        yield name, own_plan(name, 4 * n)
+        yield name, OwnKernel(name, 4 * n).plan()
     # In f16, f64 and u64, which Tint lacks, lavapipe compiles them (test_calibration.py).
     for datatype in ("f32", "i32"):
-        yield f"fma-{datatype}", own_plan("fma", 4 * n, datatype=datatype)
-    yield "atomics-u32", own_plan("atomics", 4 * n, datatype="u32")
-    yield "resident", own_plan("resident", 4 * n)
+        yield f"fma-{datatype}", OwnKernel("fma", 4 * n, datatype=datatype).plan()
+    yield "atomics-u32", OwnKernel("atomics", 4 * n, datatype="u32").plan()
+    yield "resident", OwnKernel("resident", 4 * n).plan()
     for datatype in gw.DATATYPES:
         case = Case("triad", {"dtype": datatype}, FULL)
         for how, layout in layouts(case, n):

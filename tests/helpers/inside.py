@@ -27,7 +27,6 @@ from gridwise_py.runtime import device as device_module
 from gridwise_py.runtime.batch import MOST_PENDING as MOST_PENDING
 from gridwise_py.runtime.compile_threads import compile_threads
 from gridwise_py.runtime.context import DeviceContext, context_of
-from gridwise_py.runtime.device import engine_description
 from gridwise_py.runtime.lookback_selftest import lookback_verdict
 from gridwise_py.timing import queries as timing_queries
 
@@ -105,7 +104,7 @@ def is_mappable(device: wgpu.GPUDevice) -> bool:
 
 def engine_name(device: wgpu.GPUDevice) -> str:
     """Return the name of a device's engine."""
-    return engine_description(device).name
+    return context_of(device).engine.name
 
 
 def is_ending(device: wgpu.GPUDevice) -> bool:
@@ -127,7 +126,7 @@ def locks_of(device: wgpu.GPUDevice, primitive: gw.Primitive) -> list[Any]:
 
 def switches(device: wgpu.GPUDevice) -> dict[str, bool]:
     """Return the switches of a device's engine."""
-    return dict(engine_description(device).switches)
+    return dict(context_of(device).engine.switches)
 
 
 def findings_key(device: wgpu.GPUDevice) -> dict[str, Any]:

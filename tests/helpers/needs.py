@@ -18,7 +18,6 @@ import wgpu
 
 import gridwise_py as gw
 from gridwise_py.runtime.context import context_of
-from gridwise_py.runtime.device import engine_description
 
 from .chromium import find_chromium
 from .paths import ROOT
@@ -61,7 +60,7 @@ OF_MACHINE: dict[str, Check] = {
 OF_DEVICE: dict[str, Callable[[wgpu.GPUDevice], bool]] = {
     "a CPU adapter": lambda device: gw.capabilities(device).is_cpu,
     "memory that CPU and GPU share": lambda device: context_of(device).memory.is_mappable,
-    "wgpu": lambda device: engine_description(device).name == "wgpu",  # its messages and internals, or what Dawn drops
+    "wgpu": lambda device: context_of(device).engine.name == "wgpu",  # its messages and internals, or what Dawn drops
     "float64": lambda device: context_of(device).has_float64,
     "subgroups of at most 8": lambda device: _subgroup_size(device) <= 8,
     "workgroups of 512": lambda device: _workgroup(device) >= 512,

@@ -256,8 +256,8 @@ def test_constructing_makes_nothing_on_the_device(fresh_device, tmp_path, monkey
     assert inside.lookback_verdicts(fresh_device) == {}
     monkeypatch.undo()
     monkeypatch.setenv("GRIDWISE_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(lookback, "TILES", 512)
-    monkeypatch.setattr(lookback, "DISPATCHES", 6)
+    monkeypatch.setattr(lookback.LookbackProbe, "TILES", 512)
+    monkeypatch.setattr(lookback.LookbackProbe, "DISPATCHES", 6)
     assert scan.strategy == "auto", "the environment counts when it is first asked"
     x = np.arange(1000, dtype=np.float32)
     run = scan.execute(input=gw.asarray(x, fresh_device))

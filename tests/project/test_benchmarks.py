@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 import gridwise_py as gw
-from gridwise_py.internals import engine_description
+from gridwise_py.internals import context_of
 from helpers.paths import ROOT
 
 FOLDER = ROOT / "benchmarks"
@@ -400,7 +400,7 @@ def test_what_is_missing_of_the_libraries_is_said(monkeypatch):
 
 
 def _beside_cuda(tmp_path, device, *words, code=0):
-    words = ("--quick", "--n", "2^12", "--engines", engine_description(device).name, "--levels", "bounds", *words)
+    words = ("--quick", "--n", "2^12", "--engines", context_of(device).engine.name, "--levels", "bounds", *words)
     return _cases(tmp_path, "beside_cuda", *words, code=code)
 
 

@@ -1,5 +1,6 @@
 """The contract of imports in pyproject.toml: packages in one direction, no circles, nested imports included."""
 
+import ast
 import os
 import shutil
 import subprocess
@@ -65,3 +66,11 @@ def test_a_module_that_breaks_it_fails(tmp_path, module, text, said):
     done = _lint(tmp_path)
     assert done.returncode == 1, done.stdout + done.stderr
     assert said in done.stdout
+
+
+def test_the_interface_for_applications_is_small_and_says_why():
+    text = (PACKAGE / "internals.py").read_text(encoding="utf-8")
+    imports = [one for one in ast.parse(text).body if isinstance(one, ast.ImportFrom)]
+    assert sum(len(one.names) for one in imports) <= 30
+    lines = text.splitlines()
+    assert all(lines[one.lineno - 2].startswith("# ") for one in imports), "a comment before each says why"

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 import pytest
 
 from gridwise_py.backend.gpu import Gpu
-from gridwise_py.runtime import gpu_clock, gpu_identity
+from gridwise_py.runtime import gpu_identity
 from gridwise_py.runtime.gpu_identity import find_by_memory, gpu_of, pci_of
 
 MIB = 1 << 20
@@ -127,11 +127,10 @@ def test_the_probe_runs_once_and_only_among_several(fresh_device, monkeypatch):
     monkeypatch.setattr(gpu_identity, "gpus_like", lambda info: _gpus(host))
     monkeypatch.setattr(gpu_identity, "_held", lambda device, size: host.hold(size))
     assert gpu_of(fresh_device, may_hold=False) is None
-    assert gpu_clock.observe(fresh_device, may_hold=False) == {}
     assert host.sizes == []
     assert pci_of(fresh_device) == "0000:02:00.0"
-    assert gpu_clock.observe(fresh_device) == {"sm_clock_mhz": 1002}
-    assert gpu_clock.observe(fresh_device, may_hold=False) == {"sm_clock_mhz": 1002}
+    assert gpu_of(fresh_device).look() == {"sm_clock_mhz": 1002}
+    assert gpu_of(fresh_device, may_hold=False).look() == {"sm_clock_mhz": 1002}
     assert len(host.sizes) == 2
 
 
@@ -139,7 +138,7 @@ def test_the_only_gpu_of_its_name_needs_no_probe(fresh_device, monkeypatch):
     monkeypatch.setattr(gpu_identity, "gpus_like", lambda info: _gpus(Host(count=1, own=0)))
     monkeypatch.setattr(gpu_identity, "_held", lambda device, size: pytest.fail("held"))
     assert pci_of(fresh_device) == "0000:00:00.0"
-    assert gpu_clock.observe(fresh_device, may_hold=False) == {"sm_clock_mhz": 1000}
+    assert gpu_of(fresh_device, may_hold=False).look() == {"sm_clock_mhz": 1000}
 
 
 def test_memory_is_held_and_given_back(fresh_device):

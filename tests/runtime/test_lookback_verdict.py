@@ -12,7 +12,7 @@ from gridwise_py.bench.results.context import run_context
 from gridwise_py.cli import main
 from gridwise_py.runtime import lookback_selftest as lookback
 from gridwise_py.runtime.context import context_of
-from gridwise_py.runtime.lookback_selftest import lookback_verdict
+from gridwise_py.runtime.lookback_selftest import LookbackProbe, lookback_verdict
 from gridwise_py.types.capabilities import LookbackVerdict
 from helpers import inside
 from helpers.bare import device_with
@@ -29,8 +29,8 @@ LENGTHS = {"input": 10**6, "output": 10**6}
 @pytest.fixture(autouse=True)
 def as_for_users(monkeypatch):
     """Other tests have bounds that no busy machine reaches."""
-    monkeypatch.setattr(lookback, "LIMIT_NS", 1_000_000_000)
-    monkeypatch.setattr(lookback, "AGAIN_AT_MOST", 0.01)
+    monkeypatch.setattr(LookbackProbe, "LIMIT_NS", 1_000_000_000)
+    monkeypatch.setattr(LookbackProbe, "AGAIN_AT_MOST", 0.01)
 
 
 @pytest.fixture
@@ -51,8 +51,8 @@ def untested(renewed_device, monkeypatch):
 @pytest.fixture
 def quick(monkeypatch):
     """A shorter test than that of users."""
-    monkeypatch.setattr(lookback, "TILES", 512)
-    monkeypatch.setattr(lookback, "DISPATCHES", 6)
+    monkeypatch.setattr(LookbackProbe, "TILES", 512)
+    monkeypatch.setattr(LookbackProbe, "DISPATCHES", 6)
 
 
 @pytest.fixture(params=["u64", "u32x2"])
@@ -122,10 +122,10 @@ def test_a_device_of_the_users_without_any_feature(device, folder, quick):
 @pytest.mark.parametrize("tickets", [False, True], ids=["by number", "by ticket"])
 def test_tiles_in_a_grid_of_three_dimensions_are_as_many_as_in_one(untested, state, monkeypatch, tickets):
     """Where a dimension holds few workgroups, more than are needed start: those do not count, post or take a ticket."""
-    monkeypatch.setattr(lookback, "TILES", 50)
+    monkeypatch.setattr(LookbackProbe, "TILES", 50)
     measured = gw.capabilities(untested)
     few = dataclasses.replace(measured, limits={**measured.limits, "max-compute-workgroups-per-dimension": 7})
-    plan = lookback.probe_plan(few, state, tickets=tickets)
+    plan = LookbackProbe.plan(few, state, tickets=tickets)
     assert np.prod(plan.kernels[0].workgroups) > 7 * 7
     wrong, _, finished = lookback._count(untested, new_executor(untested), plan, 6)
     assert (wrong, finished) == (0, 6 * 50)
@@ -133,8 +133,8 @@ def test_tiles_in_a_grid_of_three_dimensions_are_as_many_as_in_one(untested, sta
 
 def test_tiles_that_are_computed_again_are_counted(untested, state, monkeypatch):
     """Where no tile posts, each computes all before it."""
-    monkeypatch.setattr(lookback, "TILES", 50)
-    plan = lookback.probe_plan(gw.capabilities(untested), state, tickets=True, stall_every=1, spin_limit=1)
+    monkeypatch.setattr(LookbackProbe, "TILES", 50)
+    plan = LookbackProbe.plan(gw.capabilities(untested), state, tickets=True, stalled=True, stall_every=1, spin_limit=1)
     counts = lookback._count(untested, new_executor(untested), plan, 3)
     assert counts == (0, 3 * 50 * 49 // 2, 3 * 50)
 
@@ -186,8 +186,8 @@ def test_an_adapter_that_is_too_slow_for_the_test_is_not_safe(untested, folder, 
 
     def count(_device, _executor, _plan, dispatches):
         counts.append(dispatches)
-        clock[0] += dispatches * lookback.LIMIT_NS // 10
-        return 0, (1 if progress else 500) * dispatches, dispatches * lookback.TILES
+        clock[0] += dispatches * LookbackProbe.LIMIT_NS // 10
+        return 0, (1 if progress else 500) * dispatches, dispatches * LookbackProbe.TILES
 
     monkeypatch.setattr(lookback, "_count", count)
     monkeypatch.setattr(lookback.time, "perf_counter_ns", lambda: clock[0])
@@ -196,7 +196,7 @@ def test_an_adapter_that_is_too_slow_for_the_test_is_not_safe(untested, folder, 
     said = "the self-test failed: it did not finish within 1 s" if progress else "workgroups made no progress"
     assert said in str(found)
     assert max(counts) <= 8
-    assert clock[0] <= 3 * lookback.LIMIT_NS
+    assert clock[0] <= 3 * LookbackProbe.LIMIT_NS
     assert list(folder.iterdir()) == []
 
 

@@ -8,8 +8,8 @@ import pytest
 import gridwise_py as gw
 from gridwise_py.bench.cases.mode import Mode
 from gridwise_py.bench.report.trace import results_trace
+from gridwise_py.storage.chrome_trace import ChromeTrace, GpuSlice
 from gridwise_py.storage.json_files import write_json
-from gridwise_py.timing.chrome_trace import ChromeTrace, GpuSlice
 from gridwise_py.timing.result import Span
 from helpers.results import DEVICE, document, measurement
 from helpers.traces import load

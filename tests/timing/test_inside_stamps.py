@@ -106,9 +106,9 @@ def test_stamps_are_right_before_and_after_each_kernel(monkeypatch):
 def test_a_fill_between_kernels_ends_the_shared_pass(stamping):
     from gridwise_py.planning.plan import Fill, Plan
     from gridwise_py.runtime.context import context_of
-    from gridwise_py.runtime.internal_kernels import own_plan
+    from gridwise_py.runtime.internal_kernels import NOTHING
 
-    one = own_plan("canary", 256, constants={"ROUNDS": 0})
+    one = NOTHING.plan()
     steps = (*one.steps * 2, Fill("buffer", 0, 256), *one.steps)
     bound = context_of(stamping).executor.bind(Plan("two passes", one.buffers, steps, one.shaders, one.work), {})
     session = gw.timing_helper(stamping).session(inside=True)

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 import gridwise_py as gw
 from gridwise_py.bench.calibrate.residency import measure_facts, most_at_once
 from gridwise_py.errors import ArgumentError
-from gridwise_py.tuning.candidates import candidates
 from gridwise_py.tuning.facts import DISCRETE, facts_of, measured_facts
 from gridwise_py.tuning.matmul_shapes import matmul_shapes_for
-from gridwise_py.tuning.model import KERNELS, group_table_fields, rows_of, scan_axis_parts
+from gridwise_py.tuning.model import KERNELS, group_table_fields, scan_axis_parts
 from gridwise_py.tuning.options import ElementwiseTuning, HistogramTuning, ReduceTuning, ScanTuning, StreamTuning
 from gridwise_py.tuning.shapes import shapes_for
 from gridwise_py.tuning.sort_shapes import segmented_sort_shape_for, sort_shapes_for
@@ -66,7 +65,8 @@ SHAPED = (ElementwiseTuning, HistogramTuning, ReduceTuning, ScanTuning, StreamTu
 def test_the_model_says_what_was_measured_on_an_h200(facts):
     capabilities = dataclasses.replace(FULL, facts=facts)
     found = {
-        kernel: [(up_to, *fields.values()) for up_to, fields in rows_of(kernel, capabilities)] for kernel in KERNELS
+        kernel: [(up_to, *fields.values()) for up_to, fields in known.rows(capabilities)]
+        for kernel, known in KERNELS.items()
     }
     assert found == H200
     assert scan_axis_parts(capabilities) == ((264, 1056), (1 << 15, 1 << 17)) == scan_axis_parts(None)
@@ -103,7 +103,7 @@ def test_shapes_run_on_the_device_whose_facts_they_are_from(device):
     """Each constructor checks limits, and raises ArgumentError for a shape that is over one."""
     modes = [device.subgroup_mode(None), SubgroupMode("none", 1)]
     for mode, (kernel, known) in itertools.product(modes, KERNELS.items()):
-        rows = rows_of(kernel, device)
+        rows = KERNELS[kernel].rows(device)
         lengths = [up_to for up_to, _ in rows]
         assert lengths[-1] is None
         assert lengths[:-1] == sorted(set(lengths[:-1]))
@@ -162,8 +162,8 @@ def test_facts_are_measured(device):
 
 def test_candidates_are_near_and_none_is_the_shape_itself():
     for kernel, known in KERNELS.items():
-        for _, fields in rows_of(kernel, FULL):
-            found = list(candidates(kernel, fields))
+        for _, fields in KERNELS[kernel].rows(FULL):
+            found = list(KERNELS[kernel].near(fields))
             assert fields not in found
             assert len(found) > 4
             assert all(set(one) == set(known.fields) for one in found)

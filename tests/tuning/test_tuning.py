@@ -11,21 +11,20 @@ from click.testing import CliRunner
 
 import gridwise_py as gw
 from gridwise_py.bench.checks.check import differences
-from gridwise_py.bench.checks.oracle import Oracle
 from gridwise_py.bench.results.context import run_context
 from gridwise_py.bench.sweep import contest as contest_module
 from gridwise_py.bench.sweep import tune as tune_module
 from gridwise_py.bench.sweep.tune import tune
 from gridwise_py.cli import main
+from gridwise_py.internals import Oracle
 from gridwise_py.runtime.context import context_of
 from gridwise_py.runtime.device import device_key
 from gridwise_py.storage import cache
 from gridwise_py.tuning import store as tuned
-from gridwise_py.tuning.candidates import candidates
 from gridwise_py.tuning.facts import measured_facts
-from gridwise_py.tuning.model import KERNELS, shape_of
+from gridwise_py.tuning.model import KERNELS
 from gridwise_py.tuning.shapes import shapes_for
-from gridwise_py.tuning.store import load_tuning
+from gridwise_py.tuning.store import TuningStore
 from helpers.bare import device_with
 from helpers.cases import BARE, FULL
 from helpers.strategies import shape_data
@@ -120,7 +119,7 @@ def test_a_file_that_makes_no_sense_is_ignored(folder):
     """Without workgroups, for one, every reduction would divide by zero."""
     good = shape_data(64, 2, 8)
     _keep({"reduce": [[0, 100, good], [200, 300, good]], "elementwise": [[0, 9, shape_data(256, 1)]]})
-    assert load_tuning(KEY).keys() == {"reduce", "elementwise"}
+    assert TuningStore(KEY).findings().keys() == {"reduce", "elementwise"}
     for shapes in (
         None, [], {}, "x", {"sorting": [[0, 9, good]]}, {"reduce": 5}, *({"reduce": ranges} for ranges in (
             [], [[0, 9]], [[0, 9, shape_data(64, 2)]], [[0, None, good]], [[9, 5, good]], [[5, 5, good]],
@@ -131,19 +130,19 @@ def test_a_file_that_makes_no_sense_is_ignored(folder):
         )),
     ):  # fmt: skip
         _keep(shapes)
-        assert load_tuning(KEY) is None, shapes
+        assert TuningStore(KEY).findings() is None, shapes
 
 
 def test_the_variable_ignores_what_is_kept(folder, monkeypatch):
     _keep({"reduce": [[0, 9, shape_data(64, 2, 8)]]})
-    tuned.keep_facts(KEY, {"multiprocessors": 7})
+    TuningStore(KEY).keep_facts({"multiprocessors": 7})
     for word, used in (("on", True), ("off", False)):
         monkeypatch.setenv("GRIDWISE_TUNING", word)
-        assert load_tuning(KEY) == ({"reduce": ((0, 9, shape_data(64, 2, 8)),)} if used else None)
-        assert tuned.load_facts(KEY) == ({"multiprocessors": 7} if used else None)
+        assert TuningStore(KEY).findings() == ({"reduce": ((0, 9, shape_data(64, 2, 8)),)} if used else None)
+        assert TuningStore(KEY).facts() == ({"multiprocessors": 7} if used else None)
     monkeypatch.setenv("GRIDWISE_TUNING", "never")
     with pytest.raises(gw.ArgumentError, match=r"GRIDWISE_TUNING='never'.*on, off"):
-        load_tuning(KEY)
+        TuningStore(KEY).findings()
 
 
 def test_a_new_device_finds_what_was_tuned(renewed_device, folder):
@@ -168,18 +167,18 @@ def test_what_the_package_has_for_an_adapter_holds_for_its_name_and_vendor(folde
     data.mkdir()
     (data / "some.json").write_text(json.dumps(file))
     ours, others = {"adapter": "some GPU", "vendor": "V"}, {"adapter": "some GPU", "vendor": "W"}
-    assert load_tuning(others) is None
-    assert tuned.load_facts(others) is None
-    assert tuned.load_facts(ours) == {"multiprocessors": 50}
+    assert TuningStore(others).findings() is None
+    assert TuningStore(others).facts() is None
+    assert TuningStore(ours).facts() == {"multiprocessors": 50}
     # This machine's own win where both have something.
     _keep({"reduce": [[50, 250, shape_data(128, 2, 8)]]}, ours)
-    tuned.keep_facts(ours, {"multiprocessors": 51})
-    assert tuned.load_facts(ours) == {"multiprocessors": 51}
+    TuningStore(ours).keep_facts({"multiprocessors": 51})
+    assert TuningStore(ours).facts() == {"multiprocessors": 51}
     # Also the model's shape, where that was the fastest here.
     choice = {"kernel": "reduce", "above": 50, "up_to": 250, "winner": shape_data(128, 2, 8), "changed": False,
               "trials": []}  # fmt: skip
-    tuned.keep_tuning(ours, [choice], None)
-    shapes = shapes_for("reduce", dataclasses.replace(ROOMY, tuning=load_tuning(ours)))
+    TuningStore(ours).keep([choice], None)
+    shapes = shapes_for("reduce", dataclasses.replace(ROOMY, tuning=TuningStore(ours).findings()))
     found = [(shapes.at(n).workgroup_size, shapes.at(n).max_blocks) for n in (50, 51, 250, 251, 300)]
     assert found == [(64, 8), (128, 8), (128, 8), (64, 9), (64, 9)]
     assert shapes.source_of(shapes.at(301)) == "default"
@@ -247,7 +246,7 @@ def test_the_fastest_wins_and_is_kept_and_used(renewed_device, folder, timed):
     assert set(gw.capabilities(renewed_device).tuning) == {"reduce"}
     tune(renewed_device, ["reduce"], max_items=1000)
     assert gw.capabilities(renewed_device).tuning is None
-    assert load_tuning(device_key(renewed_device)) is None
+    assert TuningStore(device_key(renewed_device)).findings() is None
 
 
 def test_what_is_not_faster_once_more_does_not_win(renewed_device, folder, timed):
@@ -291,7 +290,7 @@ def test_wrong_results_do_not_win(renewed_device, folder, timed, monkeypatch):
 
     monkeypatch.setattr(contest_module, "make_for", make_for)
     shapes = [shape_data(32, 1, 4), shape_data(128, 1, 4)]
-    monkeypatch.setattr(tune_module, "candidates", lambda *_: iter(shapes))
+    monkeypatch.setattr("gridwise_py.tuning.model.candidates", lambda *_: iter(shapes))
     timed(1.0, 0.6, 0.7)
     (choice,) = tune(renewed_device, ["reduce"], max_items=3000)
     assert [(t.verdict, t.time_ns is None) for t in choice.trials] == [
@@ -299,7 +298,7 @@ def test_wrong_results_do_not_win(renewed_device, folder, timed, monkeypatch):
     ]  # fmt: skip
     assert choice.winner == shapes[1]
     # The model's own shape is compared with numpy.
-    model = shape_of("reduce", gw.capabilities(renewed_device), 3000)[2]
+    model = KERNELS["reduce"].shape(gw.capabilities(renewed_device), 3000)[2]
     monkeypatch.setattr(
         contest_module, "make_for", lambda kernel, device, plain, fields, n: _Off(device, capabilities=plain)
     )
@@ -317,7 +316,7 @@ def test_ctrl_c_keeps_the_kernels_that_were_done(renewed_device, folder, timed):
 
     with pytest.raises(KeyboardInterrupt):
         tune(renewed_device, ["reduce", "transpose"], max_items=1000, progress=progress)
-    assert load_tuning(device_key(renewed_device)).keys() == {"reduce"}
+    assert TuningStore(device_key(renewed_device)).findings().keys() == {"reduce"}
 
 
 def test_a_search_ends_when_its_time_is_up(renewed_device, folder, timed):
@@ -329,7 +328,7 @@ def test_a_search_ends_when_its_time_is_up(renewed_device, folder, timed):
 def test_every_kernel_is_tuned_with_a_primitive_that_uses_its_shape(device, kernel):
     plain = dataclasses.replace(gw.capabilities(device), tuning=None)
     n = 70_000 if kernel != "matmul" else 64 * 64
-    fields = shape_of(kernel, plain, n)[2]
+    fields = KERNELS[kernel].shape(plain, n)[2]
     try:
         primitive = contest_module.make_for(kernel, device, plain, fields, n)
     except gw.ArgumentError:
@@ -342,7 +341,7 @@ def test_every_kernel_is_tuned_with_a_primitive_that_uses_its_shape(device, kern
     sizes = {name: datatype.element_bytes for name in lengths if (datatype := primitive.signature.datatype(name))}
     layout = gw.Layout.separate(sizes, **lengths)
     # The nearest shape that it can run changes the plan, given and tuned alike.
-    for other in candidates(kernel, fields):
+    for other in KERNELS[kernel].near(fields):
         try:
             given = contest_module.make_for(kernel, device, plain, other, n)
         except gw.ArgumentError:
@@ -364,8 +363,8 @@ def test_unknown_kernels_are_refused(device):
 def test_near_shapes_give_right_results_on_this_adapter(device, kernel):
     plain = dataclasses.replace(gw.capabilities(device), tuning=None)
     n = 70_001 if kernel != "matmul" else 64 * 64
-    contest = contest_module.Contest(kernel, device, plain, shape_of(kernel, plain, n)[2], n)
-    contest.add(list(itertools.islice(candidates(kernel, contest.fields), 6)))
+    contest = contest_module.Contest(kernel, device, plain, KERNELS[kernel].shape(plain, n)[2], n)
+    contest.add(list(itertools.islice(KERNELS[kernel].near(contest.fields), 6)))
     wanted = Oracle.of(contest.primitives[0]).expected(contest.inputs)
     for index, fields in enumerate(contest.shapes):
         assert differences(contest.primitives[0], contest.inputs, contest.results(index), wanted) is None, fields

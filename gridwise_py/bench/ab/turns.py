@@ -7,7 +7,6 @@ import os
 import random
 import tempfile
 import time
-import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
@@ -17,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from ... import Capabilities, Primitive
-from ...errors import ArgumentError, GridwiseWarning
-from ...internals import hold_adapters_clock
+from ...errors import ArgumentError
+from ...internals import clock_held
 from ..cases.case import Case
 from ..cases.mode import Mode
 from ..checks.check import mismatch
@@ -161,7 +160,9 @@ class _Run:
                         adapter = both.said[SIDES[0]]["adapter"]
                         cases = [MeasuredCase(job) for job in self._jobs_at(_is_cpu(adapter))]
                         pci = next((pci for said in both.said.values() if (pci := said.get("pci"))), None)
-                        self.measured = Measured(both.said, _held(stack, adapter, pci), cases)
+                        # In this process, which only waits.
+                        held = stack.enter_context(clock_held(adapter, pci))
+                        self.measured = Measured(both.said, held, cases)
                     self._measure_pair(pair, both, cases, inputs, rng)
                     if all(case.errors for case in cases):
                         break
@@ -230,19 +231,6 @@ class _Pace:
         rest = [case for case in (*to_come, *(self._pairs - pair) * list(cases)) if not case.errors]
         starts = sum(first >= pair for first in range(0, self._pairs, self._together))
         return starts * self._start_s + sum(self._case_s.get(case, usual_s) for case in rest)
-
-
-def _held(stack: ExitStack, adapter: Mapping[str, Any], pci: str | None) -> str:
-    """Hold the clock of the GPU in this process, which only waits, until the end of the stack."""
-    if _is_cpu(adapter):
-        return "not applicable"
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", GridwiseWarning)  # "not held" says it
-        held = hold_adapters_clock(adapter, pci=lambda: pci)
-    if held is None:
-        return "not held"
-    stack.callback(held.release)
-    return "held"
 
 
 # ---- a pair of processes

@@ -74,7 +74,8 @@ class _Worker:
     def _pci(self) -> str | None:
         """Return the PCI address of the device's GPU; None if it is not certain, or this version does not know."""
         try:
-            return importlib.import_module("gridwise_py.internals").pci_of(self._device)
+            gpu = importlib.import_module("gridwise_py.internals").gpu_of(self._device)
+            return None if gpu is None else gpu.pci
         except (ImportError, AttributeError):
             return None
 

@@ -14,7 +14,7 @@ import numpy as np
 import wgpu
 
 from ...errors import TimingUnavailable
-from ...internals import context_of, device_key, keep_facts, wait_method
+from ...internals import TuningStore, context_of
 from ...storage import cache
 from ...storage.checks import find_problem
 from ...storage.records import Record, may_lack
@@ -134,7 +134,7 @@ def _load(key: Mapping[str, str]) -> _Known:
     return cast(_Known, {name: value for name, value in found.items() if value is not None})
 
 
-def _save(key: Mapping[str, str], kept: _Known) -> None:
+def _save(device: wgpu.GPUDevice, kept: _Known) -> None:
     """Store a calibration completely or not at all; an unwritable folder costs only time.
 
     A failed check of the tick is not stored, so another process tries again: the machine may have been busy.
@@ -142,12 +142,13 @@ def _save(key: Mapping[str, str], kept: _Known) -> None:
     stored = _Kept(**kept)
     if stored.tick_check is not None and not stored.tick_check.ok:
         stored = replace(stored, tick_check=None)
-    cache.save("calibration", key, _FORMAT, stored.to_json())
+    cache.save("calibration", context_of(device).key, _FORMAT, stored.to_json())
 
 
 def _known(device: wgpu.GPUDevice) -> _Known:
     """Return the calibration that this process knows, at first from the file."""
-    return context_of(device).cached("calibration", lambda: _load(device_key(device)))
+    context = context_of(device)
+    return context.cached("calibration", lambda: _load(context.key))
 
 
 def _require_timestamps(device: wgpu.GPUDevice) -> None:
@@ -166,7 +167,7 @@ def tick_check_of(device: wgpu.GPUDevice) -> TickCheck:
     known = _known(device)
     if "tick_check" not in known:
         known["tick_check"] = probes.check_tick(device)
-        _save(device_key(device), known)
+        _save(device, known)
     return known["tick_check"]
 
 
@@ -211,7 +212,7 @@ def note_canary(device: wgpu.GPUDevice, ns: float) -> None:
     if before is None or ns < before:
         known["canary_ns"] = ns
         if before is None or ns < before / (1 + CLOCK_TOLERANCE):  # less is the same clock
-            _save(device_key(device), known)
+            _save(device, known)
 
 
 def calibrate(
@@ -246,7 +247,7 @@ def calibrate(
             progress("peaks by type")
             probes.keep_busy(device, _BUSY_S)
             stored = known["calibration"] = replace(stored, peaks_gops=_peaks_of(device))
-            _save(device_key(device), known)
+            _save(device, known)
         return stored
     if max_array_bytes is None:
         max_array_bytes = _MAX_ARRAY_BYTES_CPU if context_of(device).capabilities.is_cpu else _MAX_ARRAY_BYTES
@@ -264,7 +265,7 @@ def calibrate(
     known["fma_gflops"] = gflops = take("multiply-adds", probes.fma_gflops)
     known["peaks_gops"] = {**known.get("peaks_gops", {}), **take("peaks by type", probes.peaks_gops)}
     known["calibration"] = made = _made(device, check, floors, synchronising, speeds, gflops)
-    _save(device_key(device), known)
+    _save(device, known)
     learn_facts(device, progress)
     return made
 
@@ -279,7 +280,7 @@ def learn_facts(device: wgpu.GPUDevice, progress: Callable[[str], None] = lambda
         return
     progress("workgroups at once")
     probes.keep_busy(device, _BUSY_S)
-    keep_facts(device_key(device), measure_facts(device))
+    TuningStore(context.key).keep_facts(measure_facts(device))
     context.look_up_tuning()
 
 
@@ -298,13 +299,13 @@ def _made(
 ) -> Calibration:
     context = context_of(device)
     return Calibration(
-        device=device_key(device),
+        device=context.key,
         tick_period_ns=context.timing_helper.tick_period_ns,
         tick_step_ns=context.capabilities.tick_step_ns,
         tick_check=check,
         floors_ns=floors,
         synchronising_ns=synchronising,
-        wait_method=wait_method(device),
+        wait_method=context.wait_method,
         copy=tuple(speeds["copy"]),
         triad=tuple(speeds["triad"]),
         cache_bytes=probes.cache_knee_bytes(speeds["copy"]),
@@ -325,7 +326,7 @@ def _peaks_of(device: wgpu.GPUDevice) -> dict[str, float]:
     lacking = _lacks_peaks(device, found)
     if lacking:
         known["peaks_gops"] = found = {**found, **probes.peaks_gops(device, lacking)}
-        _save(device_key(device), known)
+        _save(device, known)
     return found
 
 
@@ -366,7 +367,7 @@ def calibrate_run(device: wgpu.GPUDevice, arrays_bytes: Iterable[int], *, cold: 
     check = tick_check_of(device)
     if "fma_gflops" not in known:
         known["fma_gflops"] = probes.fma_gflops(device)
-        _save(device_key(device), known)
+        _save(device, known)
     _peaks_of(device)
     speeds = probes.ceilings(device, sizes)
     found = _made(device, check, probes.floors_ns(device), probes.synchronising_ns(device), speeds, known["fma_gflops"])

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import wgpu
 
-from ...internals import BoundPlan, BufferRange, bind_own, context_of, own_plan
+from ...internals import BoundPlan, OwnKernel
 
 _FLUSH_WORKGROUPS = 4096
-
-
-def bind_canary(device: wgpu.GPUDevice) -> BoundPlan:
-    """Return the canary: a fixed chain of dependent operations, whose time shows the clock."""
-    return bind_own(device, "canary", 256)
+#: A fixed chain of dependent operations, whose time shows the clock.
+CANARY = OwnKernel("canary", 256)
+#: Does nothing.
+NOTHING = CANARY._replace(constants=(("ROUNDS", 0),))
 
 
 def bind_flush(device: wgpu.GPUDevice, size_bytes: int) -> tuple[BoundPlan, wgpu.GPUBuffer]:
@@ -20,5 +19,4 @@ def bind_flush(device: wgpu.GPUDevice, size_bytes: int) -> tuple[BoundPlan, wgpu
     size_bytes = max(16, size_bytes // 16 * 16)
     buffer = device.create_buffer(label="gridwise flush", size=size_bytes, usage=usage.STORAGE | usage.COPY_SRC)
     workgroups = max(1, min(_FLUSH_WORKGROUPS, size_bytes // (16 * 256)))
-    plan = own_plan("flush", size_bytes, workgroups, owned=False)
-    return context_of(device).executor.bind(plan, {"buffer": BufferRange(buffer, 0, size_bytes)}), buffer
+    return OwnKernel("flush", size_bytes, workgroups).bind(device, buffer), buffer

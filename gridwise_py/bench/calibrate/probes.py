@@ -5,32 +5,24 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 import wgpu
 from numpy.typing import NDArray
 
-from ... import Array, Copy, TimingSession, asarray
-from ...internals import (
-    BoundPlan,
-    Elementwise,
-    bind_nothing,
-    bind_own,
-    bracket,
-    context_of,
-    elementwise_arguments,
-    wait_idle,
-)
+from ... import Array, Copy, TimingSession, asarray, synchronize
+from ...internals import BoundPlan, OwnKernel, Triad, bracket, context_of
 from ...storage.records import Record
 from ...storage.schemas import Limits
 from .classify import classify
+from .kernels import CANARY, NOTHING
 
 #: What was measured of a device, if it was.
 Known = Annotated[float, Limits(above=0, at_most=1e24)]
 _TICK_CHECK_S = 0.06
-#: Rounds of the canary in the check of the tick.
-TICK_ROUNDS = 16_384
+#: A long canary, for the check of the tick.
+TICK = CANARY._replace(constants=(("ROUNDS", 16_384),))
 #: Of the kernel of multiply-adds.
 FMA_ROUNDS, MOST_FMA_WORKGROUPS = 256, 16_384
 _FMA_FLOPS_PER_ROUND, _FMA_WORKGROUP = 64, 256
@@ -46,14 +38,6 @@ _COARSE_STEP_NS = 1000.0  # empty passes take some µs
 _MIN_CEILING_BYTES = 1 << 16
 _CEILING_REPEATS = 7
 _TILE_BYTES = 8 << 20
-
-
-class Triad(Elementwise):
-    """``output = a + 3 · b``."""
-
-    shader: ClassVar[str] = "triad"
-    flops_per_item: ClassVar[int] = 2
-    arguments = elementwise_arguments("a", "b")
 
 
 @dataclass(frozen=True)
@@ -144,19 +128,19 @@ def median_or_none(values: Sequence[float] | NDArray[np.float64]) -> float | Non
 
 def keep_busy(device: wgpu.GPUDevice, seconds: float) -> None:
     """Run the canary without pauses, to raise the clock."""
-    canary = bind_own(device, "canary", 256)
+    canary = CANARY.bind(device)
     deadline = time.perf_counter() + seconds
     while time.perf_counter() < deadline:
         for _ in range(2):
             encoder = device.create_command_encoder()
             canary.encode(encoder, trials=50)
             device.queue.submit([encoder.finish()])
-        wait_idle(device)
+        synchronize(device)
 
 
 def check_tick(device: wgpu.GPUDevice, seconds: float = _TICK_CHECK_S) -> TickCheck:
     """Time a pass of over 50 ms by timestamps and by the CPU's clock."""
-    bound = bind_own(device, "canary", 256, constants={"ROUNDS": TICK_ROUNDS})
+    bound = TICK.bind(device)
     timed_passes(device, bound)  # compiles
     trials = 1
     while True:
@@ -181,7 +165,7 @@ def check_tick(device: wgpu.GPUDevice, seconds: float = _TICK_CHECK_S) -> TickCh
 
 def floors_ns(device: wgpu.GPUDevice) -> dict[str, float | None]:
     """Return the times of a one-workgroup kernel that does nothing; an empty pass reads 0 on some systems."""
-    nothing = bind_nothing(device)
+    nothing = NOTHING.bind(device)
     timed_passes(device, nothing)
     one = timed_passes(device, nothing, passes=_PASSES)
     many = timed_passes(device, nothing, passes=_PASSES // 4, trials=_MANY_DISPATCHES)
@@ -225,7 +209,7 @@ def _submissions(device: wgpu.GPUDevice, bound: BoundPlan, count: int = 50) -> l
 
 def synchronising_ns(device: wgpu.GPUDevice, count: int = 50) -> dict[str, float | None]:
     """Return the cost of each way to synchronise, on the CPU's clock: medians."""
-    nothing = bind_nothing(device)
+    nothing = NOTHING.bind(device)
     submissions = _submissions(device, nothing, count)
     out = np.empty(1, dtype=np.uint32)
     context, (buffer,) = context_of(device), nothing.own_buffers.values()
@@ -233,7 +217,7 @@ def synchronising_ns(device: wgpu.GPUDevice, count: int = 50) -> dict[str, float
     def times(call: Callable[[], object]) -> list[int]:
         found: list[int] = []
         for _ in range(count):
-            wait_idle(device)
+            synchronize(device)
             begin = time.perf_counter_ns()
             call()
             found.append(time.perf_counter_ns() - begin)
@@ -241,7 +225,7 @@ def synchronising_ns(device: wgpu.GPUDevice, count: int = 50) -> dict[str, float
 
     return {
         "submit": median_or_none([submit for submit, _ in submissions]),
-        "wait_when_idle": median_or_none(times(lambda: wait_idle(device))),
+        "wait_when_idle": median_or_none(times(lambda: synchronize(device))),
         "wait_after_work": median_or_none([wait for _, wait in submissions]),
         "readback_4_bytes": median_or_none(times(lambda: context.read_buffer(buffer, 0, out))),
     }
@@ -359,6 +343,11 @@ def cache_knee_bytes(copies: Sequence[Mapping[str, float]]) -> int | None:
     return int(copies[last + 1]["moved_bytes"]) if last + 1 < len(copies) else None
 
 
+def fma_kernel(workgroups: int, datatype: str = "f32") -> OwnKernel:
+    """Return the kernel of multiply-adds."""
+    return OwnKernel("fma", 256, workgroups, (("ROUNDS", FMA_ROUNDS),), datatype)
+
+
 def fma_flops(workgroups: int) -> int:
     """Return the operations of a dispatch of the kernel of multiply-adds, two for each."""
     return workgroups * _FMA_WORKGROUP * FMA_ROUNDS * _FMA_FLOPS_PER_ROUND
@@ -392,28 +381,25 @@ def peaks_gops(device: wgpu.GPUDevice, names: Iterable[str] | None = None) -> di
 
 
 def _multiply_adds(device: wgpu.GPUDevice, datatype: str) -> float | None:
-    constants = {"ROUNDS": FMA_ROUNDS}
-    return _operations_per_ns(
-        device, lambda workgroups: bind_own(device, "fma", 256, workgroups, constants, datatype=datatype), fma_flops
-    )
+    return _operations_per_ns(device, lambda workgroups: fma_kernel(workgroups, datatype), fma_flops)
 
 
 def _atomic_additions(device: wgpu.GPUDevice, datatype: str) -> float | None:
-    constants = {"ROUNDS": ATOMIC_ROUNDS}
+    constants = (("ROUNDS", ATOMIC_ROUNDS),)
     return _operations_per_ns(
         device,
-        lambda workgroups: bind_own(device, "atomics", _ATOMIC_BYTES, workgroups, constants, datatype=datatype),
+        lambda workgroups: OwnKernel("atomics", _ATOMIC_BYTES, workgroups, constants, datatype),
         lambda workgroups: workgroups * _FMA_WORKGROUP * ATOMIC_ROUNDS,
     )
 
 
 def _operations_per_ns(
-    device: wgpu.GPUDevice, bind: Callable[[int], BoundPlan], operations: Callable[[int], int]
+    device: wgpu.GPUDevice, make: Callable[[int], OwnKernel], operations: Callable[[int], int]
 ) -> float | None:
     """Return operations per ns of a kernel, by its number of workgroups: of so many that a dispatch takes 5 ms."""
     workgroups = 16
     while True:
-        bound = bind(workgroups)
+        bound = make(workgroups).bind(device)
         timed_passes(device, bound)
         lengths = timed_passes(device, bound).lengths_ns
         if not lengths.size or lengths[0] >= 5e6 or workgroups >= MOST_FMA_WORKGROUPS:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, cast
 
 import wgpu
 
-from ...internals import device_key
+from ...internals import context_of
 from ...storage import cache
 from ...storage.checks import find_problem
 from ...storage.records import Record
@@ -73,12 +73,12 @@ def spread_for(spreads: Iterable[Spread], mode: str, series: str, time_ns: float
 
 def store_spreads(device: wgpu.GPUDevice, spreads: Sequence[Spread]) -> bool:
     """Store what was learnt, and return whether it was written."""
-    return cache.save(_KIND, device_key(device), _FORMAT, {"spreads": [spread.to_json() for spread in spreads]})
+    return cache.save(_KIND, context_of(device).key, _FORMAT, {"spreads": [spread.to_json() for spread in spreads]})
 
 
 def known_spreads(device: wgpu.GPUDevice) -> tuple[Spread, ...]:
     """Return what was learnt for a device with its driver; empty if nothing was."""
-    return _read(cache.load(_KIND, device_key(device), _FORMAT))
+    return _read(cache.load(_KIND, context_of(device).key, _FORMAT))
 
 
 def spreads_of_adapter(adapter: str, backend: str, driver: str) -> tuple[Spread, ...]:

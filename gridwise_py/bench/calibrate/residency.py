@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import wgpu
 
-from ...internals import bind_own
+from ...internals import OwnKernel
 from . import probes
 
 _STATE_BYTES = 1 << 20
@@ -80,8 +80,8 @@ def most_at_once(time_ns: Callable[[int], float | None], most: int = _MOST_WORKG
 
 def _time_ns(device: wgpu.GPUDevice, workgroups: int, size: int, room_bytes: int) -> float | None:
     """Return the shortest of some times, or None: what else the GPU does only adds to one."""
-    constants = {"WORKGROUP_SIZE": size, "ROOM_WORDS": room_bytes // 4, "ROUNDS": _ROUNDS}
-    bound = bind_own(device, "resident", _STATE_BYTES, workgroups, constants)
+    constants = ("WORKGROUP_SIZE", size), ("ROOM_WORDS", room_bytes // 4), ("ROUNDS", _ROUNDS)
+    bound = OwnKernel("resident", _STATE_BYTES, workgroups, constants).bind(device)
     if not bound.ran:
         probes.timed_passes(device, bound, passes=1)
     lengths = probes.timed_passes(device, bound, passes=_REPEATS).lengths_ns

@@ -11,9 +11,8 @@ from typing import Any, cast
 import numpy as np
 import wgpu
 
-from ... import BoundCall, Capabilities, Datatype, Multiply, Primitive
+from ... import STORAGE_DATATYPES, BoundCall, Capabilities, Datatype, Multiply, Primitive, synchronize
 from ...errors import LimitError
-from ...internals import as_datatype, wait_idle
 from .benchmarked import AxisValue, Benchmark
 from .distributions import UNIFORM, random_input
 from .names import case_name
@@ -126,7 +125,7 @@ class Case:
         axes = self.numbers
         for argument, length in lengths.items():
             # An argument of any datatype has that of the case.
-            dtype = (primitive.signature.datatype(argument) or as_datatype(self.datatype or "u32")).dtype
+            dtype = (primitive.signature.datatype(argument) or STORAGE_DATATYPES[self.datatype or "u32"]).dtype
             size_bytes, limit = length * dtype.itemsize, primitive.capabilities.limits["max-buffer-size"]
             if size_bytes > limit:
                 raise LimitError(
@@ -222,7 +221,7 @@ def warm_up(call: BoundCall[Any], seconds: float) -> None:
         begin = time.perf_counter()
         call.execute(trials=trials)
         call.execute(trials=trials)
-        wait_idle(device)
+        synchronize(device)
         now = time.perf_counter()
         if now >= deadline:
             return

@@ -16,7 +16,7 @@ import numpy as np
 import wgpu
 
 from ...errors import ArgumentError, DeviceError, GridwiseError, ShaderError
-from ...internals import context_of, device_with_checks, where_in_shader
+from ...internals import context_of, where_in_shader
 from ...settings import SHADER_CHECKS
 from .benchmarked import AxisValue, Benchmark, Declared, axis_text, collecting
 
@@ -106,7 +106,7 @@ class OwnWorkload:
         level: Any = None if "shader_checks" in self.declared.axes else axes.get("shader_checks")
         if level is None:
             return device
-        return context_of(device).cached(("shader checks", level), lambda: device_with_checks(device, level))
+        return context_of(device).with_checks(level)
 
     def benchmark(self, device: wgpu.GPUDevice, n: int, mode: str, axes: Mapping[str, str], seed: int) -> Benchmark:
         """Return what it runs at a point of its axes.

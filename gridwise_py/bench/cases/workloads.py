@@ -8,10 +8,10 @@ random items are no inputs for it. A new axis is a row of `USUAL_AXES` and of `s
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from ... import Datatype, Primitive, SegmentedTopK
-from ...internals import REGISTRY, OperatorPrimitive, SortPrimitive
+from ...internals import REGISTRY
 from .data import (
     RANGE_DATA,
     Maker,
@@ -38,8 +38,8 @@ class Workload:
     kind : type
         The class, which is made for a device with the options of `Primitive.at_size`.
     axes : tuple of str
-        What it depends on besides n and datatype: ``op`` and ``distribution`` of every primitive that has an operator
-        or sorts, and further ones, which `Primitive.at_size` and the makers of data receive.
+        What it depends on besides n and datatype: ``op``, ``distribution``, and further ones, which
+        `Primitive.at_size` and the makers of data receive.
     data : mapping from str to callable
         Makers of the inputs that are not just random items, by argument.
     datatype : str
@@ -74,16 +74,18 @@ USUAL_AXES: Mapping[str, str] = {
 
 #: The rows that differ from the usual one.
 _ROWS: Mapping[str, Workload] = {
+    **{name: Workload(REGISTRY[name], ("op",)) for name in ("reduce", "scan")},
+    **{name: Workload(REGISTRY[name], ("distribution",)) for name in ("sort", "sort_pairs", "argsort")},
     "find_if": Workload(REGISTRY["find_if"], ("share",), {"input": late_flags}),
     "select": Workload(REGISTRY["select"], ("share",), {"flags": flags}),
     "partition": Workload(REGISTRY["partition"], ("share",), {"flags": flags}),
     "unique": Workload(REGISTRY["unique"], ("run",), {"keys": random_runs}),
     "run_length": Workload(REGISTRY["run_length"], ("run",), {"keys": random_runs}),
-    "scan_by_key": Workload(REGISTRY["scan_by_key"], ("run",), {"keys": random_runs}, datatype="value_dtype"),
-    "reduce_by_key": Workload(REGISTRY["reduce_by_key"], ("run",), {"keys": random_runs}, datatype="value_dtype"),
-    "segmented_scan": Workload(REGISTRY["segmented_scan"], ("segment",), {"offsets": equal_segments}),
-    "segmented_reduce": Workload(REGISTRY["segmented_reduce"], ("segment",), {"offsets": equal_segments}),
-    "reduce_axis": Workload(REGISTRY["reduce_axis"], ("segment", "along")),
+    "scan_by_key": Workload(REGISTRY["scan_by_key"], ("op", "run"), {"keys": random_runs}, datatype="value_dtype"),
+    "reduce_by_key": Workload(REGISTRY["reduce_by_key"], ("op", "run"), {"keys": random_runs}, datatype="value_dtype"),
+    "segmented_scan": Workload(REGISTRY["segmented_scan"], ("op", "segment"), {"offsets": equal_segments}),
+    "segmented_reduce": Workload(REGISTRY["segmented_reduce"], ("op", "segment"), {"offsets": equal_segments}),
+    "reduce_axis": Workload(REGISTRY["reduce_axis"], ("op", "segment", "along")),
     "repeat": Workload(REGISTRY["repeat"], ("run",), {"counts": random_counts}),
     "histogram": Workload(REGISTRY["histogram"], ("bins", "distribution")),
     "reduce_by_index": Workload(
@@ -101,14 +103,7 @@ _ROWS: Mapping[str, Workload] = {
 }
 
 
-def _with_usual_axes(workload: Workload) -> Workload:
-    takes_op = issubclass(workload.kind, OperatorPrimitive) and workload.kind not in STRUCT_REDUCTIONS.values()
-    usual = ("op",) * takes_op + ("distribution",) * issubclass(workload.kind, SortPrimitive)
-    return replace(workload, axes=(*usual, *workload.axes))
-
-
 #: By name: all primitives of the registry, and others.
 WORKLOADS: Mapping[str, Workload] = {
-    name: _with_usual_axes(_ROWS[name] if name in _ROWS else Workload(REGISTRY[name]))
-    for name in dict.fromkeys((*REGISTRY, *_ROWS))
+    name: _ROWS[name] if name in _ROWS else Workload(REGISTRY[name]) for name in dict.fromkeys((*REGISTRY, *_ROWS))
 }

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ... import Primitive
-from ...internals import COUNT
-from .error_bounds import ErrorBound, error_bound, parts_of
-from .oracle import Oracle
+from ...internals import Oracle, wrong_items
 
 #: By default, of an item: a hundred roundings. A hundredth of it of the largest item: sums of either sign cancel.
 _RTOL: Mapping[np.dtype[Any], float] = {np.dtype("f2"): 1e-2, np.dtype("f4"): 1e-5, np.dtype("f8"): 1e-12}
@@ -60,16 +57,9 @@ def mismatch(
     inputs, outputs : mapping from str to numpy.ndarray
         Its inputs and outputs by name; with ``n``, only so many items count.
     """
-    inputs = _that_count(primitive, inputs)
-    return differences(primitive, inputs, outputs, Oracle.of(primitive).expected(inputs))
-
-
-def _that_count(primitive: Primitive, inputs: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
-    """Return the inputs without ``n``, cut to it."""
-    if not primitive.takes_count or COUNT not in inputs:
-        return inputs
-    n, is_counted = int(inputs[COUNT].item()), primitive.signature.is_counted
-    return {name: items[:n] if is_counted(name) else items for name, items in inputs.items() if name != COUNT}
+    oracle = Oracle.of(primitive)
+    inputs = oracle.that_count(inputs)
+    return differences(primitive, inputs, outputs, oracle.expected(inputs))
 
 
 def differences(
@@ -91,31 +81,7 @@ def _first_difference(
 ) -> Mismatch | None:
     if output.shape != expected.shape:
         return Mismatch(0, output.size, expected.size, abs(output.size - expected.size))
-
-    @cache
-    def bound() -> ErrorBound:
-        return error_bound(primitive, inputs, expected, place)
-
-    if output.dtype.names is not None:
-        wrong = _by_fields(
-            output,
-            expected,
-            lambda x, y, name: _differences(lambda: bound().fields.get(name, ErrorBound()), x, y),
-        )
-    else:
-        wrong = _differences(bound, output, expected)
-    return _first(wrong, output, expected)
-
-
-def _by_fields(
-    output: np.ndarray, expected: np.ndarray, wrong: Callable[[np.ndarray, np.ndarray, str], np.ndarray]
-) -> np.ndarray:
-    """Return which structs differ in a field, of which `wrong` compares those that are floats."""
-    found = np.zeros(output.shape, bool)
-    for name in output.dtype.names or ():
-        x, y = output[name], expected[name]
-        found |= wrong(x, y, name) if x.dtype.kind == "f" else x != y
-    return found
+    return _first(wrong_items(primitive, inputs, output, expected, place), output, expected)
 
 
 def _first(wrong: np.ndarray, output: np.ndarray, expected: np.ndarray, argument: str = "") -> Mismatch | None:
@@ -141,13 +107,15 @@ def difference(
     argument : str
         The name of the output, for the mismatch.
     """
-    if output.dtype.names is not None:
-        wrong = _by_fields(output, expected.astype(output.dtype), lambda x, y, name: _beyond(x, y, rtol, atol))
-    elif output.dtype.kind in "fc":
-        wrong = _beyond(output, expected, rtol, atol)
-    else:
-        wrong = output != expected
-    return _first(wrong, output, expected, argument)
+
+    def differs(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return _beyond(x, y, rtol, atol) if x.dtype.kind in "fc" else x != y
+
+    names = output.dtype.names
+    if names is None:
+        return _first(differs(output, expected), output, expected, argument)
+    fields = expected.astype(output.dtype)
+    return _first(np.any([differs(output[name], fields[name]) for name in names], axis=0), output, expected, argument)
 
 
 def tolerances(
@@ -170,25 +138,3 @@ def _beyond(output: np.ndarray, expected: np.ndarray, rtol: float | None, atol: 
         near = np.abs(x - y) <= absolute + relative * np.abs(y)
     # What is near an infinity is none of the finite numbers.
     return ~((near & np.isfinite(y)) | (x == y) | (np.isnan(x) & np.isnan(y)))
-
-
-def _differences(bound: Callable[[], ErrorBound], output: np.ndarray, expected: np.ndarray) -> np.ndarray:
-    """Return which items are neither the same as the expected ones nor within the bound, which of integers is rare."""
-    if output.dtype.kind != "c":
-        return _outside(bound, output, expected)
-    # By parts: one of them may be infinite or NaN where the other is not.
-    wrong = _outside(lambda: bound().for_parts(), parts_of(output), parts_of(expected))
-    return wrong[::2] | wrong[1::2]
-
-
-def _outside(bound_of: Callable[[], ErrorBound], output: np.ndarray, expected: np.ndarray) -> np.ndarray:
-    wrong = ~((output == expected) | (np.isnan(output) & np.isnan(expected)))
-    if not wrong.any():
-        return wrong
-    bound = bound_of()
-    with np.errstate(invalid="ignore", over="ignore"):
-        error = np.abs(output.astype(np.float64) - expected.astype(np.float64))
-    # Infinities and NaNs must agree with numpy's, unless they depend on the order of combining.
-    within = np.isfinite(output) & np.isfinite(expected) & (error <= bound.error) & (np.asarray(bound.error) > 0)
-    lost = (~np.isfinite(output) & bound.may_overflow) | ((output == 0) & bound.may_underflow)
-    return wrong & ~within & ~lost

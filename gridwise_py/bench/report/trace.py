@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import TimingUnavailable
-from ...internals import ChromeTrace, GpuSlice
+from ...storage.chrome_trace import ChromeTrace, GpuSlice
 from ..results.model import Result, Sample
 from ..results.reader import read_results
 from ..results.ticks import read_ticks

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from typing import Any, TypeVar
 
 import numpy as np
 
 from ... import STORAGE_DATATYPES, __version__
-from ...internals import ProbeCounts, verdict_of
+from ...internals import LookbackProbe
 from ...storage.json_files import json_data
 from ..calibrate.calibration import Calibration, unit_problems
 from ..calibrate.canary import CanaryTime, canary_time
@@ -125,8 +125,9 @@ class _Page:
         )
 
     def _lookback(self) -> Any:
-        names = [name for name in ProbeCounts._fields if name != "in_time"]  # a page does all dispatches
-        return verdict_of([ProbeCounts(*(getattr(test, name) for name in names)) for test in self._file.lookback.tests])
+        names = [one.name for one in fields(LookbackProbe) if one.name != "in_time"]  # a page does all dispatches
+        tests = [{name: getattr(test, name) for name in names} for test in self._file.lookback.tests]
+        return LookbackProbe.verdict([LookbackProbe(**test) for test in tests])
 
     def _adapter(self) -> str:
         """Return the name that somebody typed, else the most telling one that the browser gives."""

@@ -17,7 +17,7 @@ import numpy as np
 import wgpu
 
 from ... import __version__, capabilities, settings
-from ...internals import context_of, engine_description, wait_method
+from ...internals import context_of
 from ...storage.json_files import json_data
 from ..calibrate.repeatability import known_spreads
 from ..cases.own_files import OWN_WORKLOADS
@@ -92,10 +92,11 @@ def run_context(device: wgpu.GPUDevice) -> dict[str, Any]:
     if not described["subgroup_matrices"]:
         del described["subgroup_matrices"]
     # The verdicts known by now, by form of the state words; a primitive tests when it first needs one.
-    verdicts = context_of(device).lookback_verdicts
+    kept = context_of(device)
+    verdicts = kept.lookback_verdicts
     described["lookback"] = {form: asdict(verdict) for form, verdict in verdicts.items()} or None
     # The queue's period converts ticks into ns; a calibration states itself whether it was checked.
-    engine = engine_description(device)
+    engine = kept.engine
     source = "wgpuQueueGetTimestampPeriod" if engine.has_ticks else "WebGPU"
     if described["tick_period_ns"] is None:
         source = None
@@ -104,7 +105,7 @@ def run_context(device: wgpu.GPUDevice) -> dict[str, Any]:
     context["settings"] |= {f"{engine.name}.{name}": is_on for name, is_on in engine.switches.items()}
     return {
         "context": context,
-        "device": {**described, "tick_period_source": source, "wait_method": wait_method(device)},
+        "device": {**described, "tick_period_source": source, "wait_method": kept.wait_method},
     }
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ... import STORAGE_DATATYPES
-from ...internals import MATMUL_DATATYPES, as_datatype
+from ... import STORAGE_DATATYPES, MatMul
 from ...storage.json_files import json_data
 from ..calibrate.calibration import Calibration
 from ..cases.case import YARDSTICK, array_items
@@ -33,7 +32,7 @@ def calibrated(device: Device, calibration: Calibration | None) -> Device:
 
 def array_bytes(primitive: str, n: int, datatype: str | None) -> int:
     """Return the bytes of the longest array of a case; without a datatype, items have 4."""
-    itemsize_bytes = as_datatype(datatype, STORAGE_DATATYPES).itemsize_bytes if datatype else 4
+    itemsize_bytes = STORAGE_DATATYPES[datatype].itemsize_bytes if datatype else 4
     return itemsize_bytes * array_items(primitive, n)
 
 
@@ -78,7 +77,7 @@ def with_shares(result: Result, calibration: Calibration | None) -> Result:
     peak = calibration.peak_gbytes_per_s(None if result.mode is Mode.COLD else _array_bytes(result))
     rate = result.rates.gbytes_per_s
     time_ns = result.whole.gpu_span_ns
-    flops = result.work.flops if result.work is not None and result.datatype in MATMUL_DATATYPES else None
+    flops = result.work.flops if result.work is not None and result.datatype in MatMul.datatypes else None
     fma_gflops = calibration.fma_gflops
     rates = replace(
         result.rates,

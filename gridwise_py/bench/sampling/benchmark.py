@@ -9,12 +9,12 @@ from typing import Any
 
 import wgpu
 
-from ... import Span
+from ... import Span, synchronize
 from ...display.quantities import format_time
 from ...display.table import table_of
 from ...display.terminal import clean
 from ...errors import ArgumentError, DatatypeError
-from ...internals import bracket, wait_idle, wait_method
+from ...internals import bracket, context_of
 from ..calibrate.classify import WALL_SLACK
 from ..stats.series import SampleClass, Series, Summary
 from .returned import Moments, Stamped, UsedDevices, doubts_of, spans_of, timings_of
@@ -149,7 +149,7 @@ def benchmark(
     returned = fn()
     first = devices.first(returned)
     for used in devices.used():
-        wait_idle(used)
+        synchronize(used)
     timings_of(returned)
     for _ in range(n_warmup - 1):
         fn()
@@ -178,7 +178,7 @@ def benchmark(
         make_series("gpu_span", found_ns, dict(sorted(invalid.items()))) if found_ns or invalid else None,
         n_warmup,
         n_iters,
-        wait_method(first),
+        context_of(first).wait_method,
         (f"{len(doubts)} of {n_iters} calls: {doubts[-1]}",) if doubts else (),
     )
 

@@ -11,10 +11,9 @@ import wgpu
 
 from ... import Array, ChunkedArray, Primitive, Run
 from ...errors import ArgumentError
-from ...internals import OnGpu, parts
+from ...internals import Oracle, parts
 from ..cases.benchmarked import Benchmark
 from ..checks.check import Mismatch, difference, mismatch
-from ..checks.oracle import Oracle
 from .measurement import CHANGES_ITSELF
 from .pristine import Pristine, fill
 from .subjects import Subject, Submitted
@@ -337,7 +336,7 @@ def _refuse_raw(what: str, value: Any) -> None:
 
 
 def _numpy(value: Any) -> np.ndarray:
-    return value.to_numpy() if isinstance(value, OnGpu) else np.asarray(value)
+    return value.to_numpy() if isinstance(value, (Array, ChunkedArray)) else np.asarray(value)
 
 
 def _can_be_filled(subject: Subject, names: Sequence[str]) -> bool:

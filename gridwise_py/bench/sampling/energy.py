@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 
 import wgpu
 
-from ... import batch
+from ... import batch, synchronize
 from ...display.quantities import format_time
-from ...internals import EnergySensor, clock_held, gpu_of, observe, wait_idle
+from ...internals import EnergySensor, clock_held, gpu_of
 from ..stats.energy import EnergyResult, EnergyWindow, energy_of
 from .subjects import Runnable, Subject, Submitted, prepare_trials
 
@@ -37,11 +37,11 @@ def subject_energy(subject: Subject, windows: int, window_s: float) -> EnergyRes
     device = subject.device
     gpu = gpu_of(device)
     sensor = None if gpu is None else gpu.energy_sensor()
-    if sensor is None:
+    if gpu is None or sensor is None:
         return EnergyResult(reason=_no_sensor(device, known=gpu is not None))
     with clock_held(device):
         run = _runner(_submitting(device, subject.runnable))
-        return energy_in_windows(run, Meter(sensor), window_s, windows, lambda: observe(device).get("temperature_c"))
+        return energy_in_windows(run, Meter(sensor), window_s, windows, lambda: gpu.look().get("temperature_c"))
 
 
 def _submitting(device: wgpu.GPUDevice, runnable: Runnable | Submitted) -> Callable[[int], None]:
@@ -55,7 +55,7 @@ def _submitting(device: wgpu.GPUDevice, runnable: Runnable | Submitted) -> Calla
             runnable.wait()
         else:
             prepare_trials(device, runnable, count)()
-            wait_idle(device)
+            synchronize(device)
 
     return submitted
 

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 import wgpu
 
+from ... import synchronize
 from ...errors import GridwiseError, TimingUnavailable
-from ...internals import compile_threads, context_of, observe, parts, queue_uses, wait_idle, wait_method
+from ...internals import context_of, gpu_of, parts, queue_uses
 from ..calibrate.calibration import cache_bytes, fastest_canary_ns, note_canary, unit_warnings
 from ..calibrate.kernels import bind_flush
 from ..cases.benchmarked import Benchmark, Measurable
@@ -270,7 +271,7 @@ def prepare(
     device = device_of(benchmark, device)
     if device is not None:
         _check_timestamps(asked, device)
-        wait_idle(device)
+        synchronize(device)
     known = queue_uses() if device is None else [device]
     uses = {one: next(context_of(one).executor.uses) for one in known}
     begin, compiled = time.perf_counter_ns(), _compiled(device)
@@ -285,7 +286,7 @@ def prepare(
     def run() -> None:
         begin = time.perf_counter_ns()
         prepare_trials(device, runnable)()
-        wait_idle(device)
+        synchronize(device)
         runs_ns.append(time.perf_counter_ns() - begin)
 
     found = checker.first(run, pristine, restored)
@@ -296,7 +297,7 @@ def prepare(
     if not subject.shader_checks:  # what a function ran
         level = context_of(device).executor.checks_since(uses.get(device, 0))
         subject = replace(subject, shader_checks=(level,) * len(runnable.labels))
-    compile_threads().finish()  # now, not between the warm-up and the first sample
+    context_of(device).finish_compiling()  # now, not between the warm-up and the first sample
     return Ready(subject, asked, restored, pristine, checker, found, float(cold_ns) if is_fresh else None)
 
 
@@ -349,7 +350,7 @@ def _sampled(unsampled: Measurement, ready: Ready, protocol: SamplingProtocol) -
         submission_trials=sampler.submission_trials,
         block_samples=sampler.block_samples,
         sampling_s=ended.seconds,
-        wait_method=wait_method(device),
+        wait_method=context.wait_method,
         has_timestamps=context.has_timestamps,
         tick_step_ns=context.capabilities.tick_step_ns,
         fastest_canary_ns=fastest_ns,
@@ -397,15 +398,16 @@ def _sample(sampler: Sampler, protocol: SamplingProtocol, samples: Samples) -> _
     """Take blocks of samples until the protocol says stop."""
     observations: list[Any] = []
     stopping = protocol.stopping()
-    device = sampler.device
+    gpu = gpu_of(sampler.device)
+    look = dict[str, Any] if gpu is None else gpu.look
     start = time.perf_counter()
     while True:
         most = protocol.max_samples if protocol.samples is None else protocol.samples
         count = min(sampler.block_samples, most - samples.count)
-        before = observe(device)
+        before = look()
         samples.add(sampler.block(count), sampler.period_ns)
         if before:
-            observations.append({"before": before, "after": observe(device)})
+            observations.append({"before": before, "after": look()})
         elapsed = time.perf_counter() - start
         reason = None if protocol.samples is not None else stopping.reason(samples.headline(), elapsed)
         if reason is None and samples.count >= most:

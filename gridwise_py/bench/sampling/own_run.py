@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import wgpu
 
-from ... import TimingResult
-from ...internals import bracket, context_of, parts, wait_idle
+from ... import TimingResult, synchronize
+from ...internals import bracket, context_of, parts
 from ...settings import ShaderChecks, strictest
 from ..cases.mode import Mode
 from ..cases.own_files import OwnWorkload
@@ -96,4 +96,4 @@ class OwnRun:
 
     def release(self) -> None:
         """Wait for the end of its work, so that its memory can go."""
-        wait_idle(self._device)
+        synchronize(self._device)

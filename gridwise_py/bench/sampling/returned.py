@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 from weakref import WeakKeyDictionary
 
 import wgpu
 
-from ... import Event, Run, Span, TimingResult, TimingSession
+from ... import Array, ChunkedArray, Event, Run, SequenceRun, Span, TimingResult, TimingSession
 from ...errors import ArgumentError
-from ...internals import Items, OnGpu, Timed, guard_queue, queue_uses
+from ...internals import context_of, queue_uses
 
 # What holds timestamps.
-Stamped: TypeAlias = Timed | TimingResult | TimingSession
+Stamped: TypeAlias = Run[Any] | SequenceRun | TimingResult | TimingSession
+_TIMED = Run, SequenceRun
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Moments:
 
 def doubts_of(timings: Iterable[Stamped | Moments]) -> list[str]:
     """Return why valid times are to be doubted."""
-    results = [part.get_timing_result() if isinstance(part, Timed) else part for part in timings]
+    results = [part.get_timing_result() if isinstance(part, _TIMED) else part for part in timings]
     return [text for result in results if isinstance(result, TimingResult) for text in result.warnings]
 
 
@@ -54,7 +55,7 @@ class UsedDevices:
         self._returned: list[wgpu.GPUDevice] = []
         self._before = WeakKeyDictionary(queue_uses())
         for device in (*self._before, *self._given):
-            guard_queue(device)  # it counts submissions of the caller's own
+            context_of(device).watch_queue()
 
     def used(self) -> list[wgpu.GPUDevice]:
         """Return them."""
@@ -64,8 +65,8 @@ class UsedDevices:
     def first(self, returned: object) -> wgpu.GPUDevice:
         """Return one of them, after a first call, which returned something."""
         for part in _parts(returned):
-            of = next(iter(cast(Run[Items], part).outputs.values()), None) if isinstance(part, Run) else part
-            if isinstance(of, (OnGpu, TimingSession, Event)):
+            of = next(iter(cast(Run[Any], part).outputs.values()), None) if isinstance(part, Run) else part
+            if isinstance(of, (Array, ChunkedArray, TimingSession, Event)):
                 self._returned.append(of.device)
         used = self.used()
         if used:
@@ -82,9 +83,10 @@ def timings_of(returned: object) -> list[Stamped | Moments] | None:
     found: list[Stamped | Moments] = []
     moments: list[TimingSession | None] = []
     for part in _parts(returned):
-        if isinstance(part, Timed):
-            if part.measurement is not None:
-                found.append(part)
+        if isinstance(part, _TIMED):
+            run = cast("Run[Any] | SequenceRun", part)
+            if run.measurement is not None:
+                found.append(run)
         elif isinstance(part, (TimingResult, TimingSession)):
             found.append(part)
         elif isinstance(part, Event):
@@ -109,5 +111,5 @@ def spans_of(timings: Iterable[Stamped | Moments] | None) -> list[Span]:
         elif isinstance(part, TimingSession):
             spans += part.spans()
         else:
-            spans += part.get_timing_result().spans if isinstance(part, Timed) else part.spans
+            spans += part.get_timing_result().spans if isinstance(part, _TIMED) else part.spans
     return spans

@@ -12,11 +12,11 @@ import numpy as np
 import wgpu
 from numpy.typing import NDArray
 
-from ... import TimingSession
+from ... import TimingSession, synchronize
 from ...errors import ArgumentError
-from ...internals import MAX_PAIRS, bracket, context_of, submit, wait_idle
+from ...internals import bracket, context_of, submit
 from ..calibrate.canary import CanaryTime, canary_time, is_slower
-from ..calibrate.kernels import bind_canary
+from ..calibrate.kernels import CANARY
 from ..cases.mode import Mode
 from ..stats.statistics import is_stationary
 from .protocol import SamplingProtocol
@@ -125,7 +125,7 @@ class Sampler:
         self._before_trial = tuple(before_trial)
         context = context_of(device)
         self._helper = context.timing_helper if context.has_timestamps else None
-        self._canary = bind_canary(device)
+        self._canary = CANARY.bind(device)
         self._chunk = 1
         self.kernels: int = len(bound.labels)
         self.period_ns: float | None = None if self._helper is None else self._helper.tick_period_ns
@@ -137,13 +137,14 @@ class Sampler:
         #: Samples of a block for which there are timestamps, the canary's left out.
         self._most_samples = max(1, _MAX_BLOCK_PAIRS // max(1, self.kernels))
         if self._helper is not None:
-            free = MAX_PAIRS - 2 * protocol.canary_passes
+            most = self._helper.MAX_PAIRS
+            free = most - 2 * protocol.canary_passes
             if free < self.kernels:
                 raise ArgumentError(
                     f"a block of samples runs the canary {protocol.canary_passes:,} times before and after it "
-                    f"(canary_passes) and the plan has {self.kernels} kernels, which is more than the {MAX_PAIRS:,} "
+                    f"(canary_passes) and the plan has {self.kernels} kernels, which is more than the {most:,} "
                     f"passes that can be timed at once; the largest canary_passes here is "
-                    f"{max(0, MAX_PAIRS - self.kernels) // 2:,}"
+                    f"{max(0, most - self.kernels) // 2:,}"
                 )
             self._most_samples = min(self._most_samples, max(1, free // max(1, self.kernels)))
 
@@ -154,7 +155,7 @@ class Sampler:
         prepare_trials(self.device, self._bound, self._chunk, before_trial=self._before_trial)()
 
     def _wait(self) -> None:
-        wait_idle(self.device)
+        synchronize(self.device)
         if isinstance(self._bound, Submitted):
             self._bound.wait()
 

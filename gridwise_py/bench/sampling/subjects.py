@@ -16,22 +16,10 @@ from typing import Any, Protocol, TypeAlias, cast
 import numpy as np
 import wgpu
 
-from ... import Array, BoundCall, ChunkedArray, Primitive, TimingSession, asarray
+from ... import Array, BoundCall, ChunkedArray, Primitive, TimingSession, asarray, synchronize
 from ... import Sequence as CapturedSequence
 from ...errors import ArgumentError, DatatypeError
-from ...internals import (
-    Edges,
-    OnGpu,
-    Spans,
-    bind_nothing,
-    context_of,
-    kernel_labels,
-    overlapping,
-    parts,
-    submit,
-    wait_idle,
-    write_timestamp,
-)
+from ...internals import context_of, overlapping, parts, stamped, submit
 from ...settings import ShaderChecks
 from ..cases.benchmarked import Benchmark, Run
 from ..cases.mode import MODES, Mode
@@ -128,7 +116,8 @@ def benchmark_of(
         if told:
             raise ArgumentError(f"{caller}: {told[0]}= is part of the gw.Benchmark that it is given; put it there")
         return subject
-    if isinstance(subject, (str, OnGpu)) or not isinstance(subject, (Mapping, Sequence, Callable, *_OF_LIBRARY)):
+    has_kind = isinstance(subject, (Mapping, Sequence, Callable, *_OF_LIBRARY))
+    if not has_kind or isinstance(subject, (str, Array, ChunkedArray)):
         raise DatatypeError(
             f"{caller} takes a gw.Kernel or another primitive with its arguments, several of them, a gw.Sequence, a "
             f"function, or a gw.Benchmark, not {type(subject).__name__}"
@@ -156,7 +145,7 @@ def device_of(benchmark: Benchmark, given: wgpu.GPUDevice | None = None) -> wgpu
     if isinstance(run, _OF_LIBRARY):
         return run.device
     for value in benchmark.inputs.values():
-        if isinstance(value, (OnGpu, wgpu.GPUBuffer)):
+        if isinstance(value, (Array, ChunkedArray, wgpu.GPUBuffer)):
             return (Array(value, "u32") if isinstance(value, wgpu.GPUBuffer) else value).device
     if not callable(run) or _submits(run, benchmark.inputs):
         return None
@@ -359,7 +348,7 @@ def _of_several(device: wgpu.GPUDevice, name: str, run: Any, benchmark: Benchmar
     # A kernel is called as its mapping does.
     labels: list[str] = []
     for (label, _), (call, _) in zip(listed, calls, strict=True):
-        labels += kernel_labels(str(label or ""), call.bound_plan.labels)
+        labels += call.bound_plan.labels_within(str(label or ""))
     found = _of_calls(device, name, calls, arrays, outputs, labels)
     return replace(found, unread=tuple(key for key in outputs if key not in benchmark.inputs))
 
@@ -545,7 +534,7 @@ class Submitted:
     def wait(self) -> None:
         """Wait for the end of its work."""
         for device in self.used():
-            wait_idle(device)
+            synchronize(device)
 
     def stamps(self) -> Callable[[], tuple[tuple[int, int], ...] | None]:
         """Return what reads begin and end of each of `labels` in the last call; None if it returned none."""
@@ -569,15 +558,14 @@ class _Recorded:
     """What a function of a user records; `Runnable`.
 
     Its passes are its own, so there is one span: from a timestamp before the first of its commands to one after the
-    last. Without timestamps between passes, passes of a kernel that does nothing take them. A function that takes
-    ``timing`` has the spans that it asks for, which a first recording tells.
+    last. A function that takes ``timing`` has the spans that it asks for, which a first recording tells.
     """
 
     def __init__(
         self, device: wgpu.GPUDevice, name: str, record: Callable[..., Any], arrays: Mapping[str, Any], *,
         takes_timing: bool,
     ):  # fmt: skip
-        self._device, self._record, self._arrays = device, record, arrays
+        self._record, self._arrays = record, arrays
         self.title: str = name
         self.labels: tuple[str, ...] = (name,)
         self._times_passes = False
@@ -596,35 +584,6 @@ class _Recorded:
             if timing.span_count - before != trials * len(self.labels):
                 raise ArgumentError(_other_spans(self.title, timing.span_count - before, len(self.labels)))
             return
-        edges = None if timing is None else timing.edges(self.labels[0])
-        if edges is not None:
-            self._stamp(encoder, edges, is_end=False)
-        for _ in range(trials):
-            self._record(encoder, **self._arrays)
-        if edges is not None:
-            self._stamp(encoder, edges, is_end=True)
-
-    def _stamp(self, encoder: wgpu.GPUCommandEncoder, edges: Edges, *, is_end: bool) -> None:
-        if context_of(self._device).timing_helper.stamps_encoders:
-            write_timestamp(encoder, edges.query_set, edges.begin + is_end)
-        else:
-            bind_nothing(self._device).encode(encoder, timing=_HalfSpan(edges, is_end))
-
-
-@dataclass(frozen=True)
-class _HalfSpan(Spans):
-    """Takes one timestamp of a pass: its end, where something begins, or its begin, where that ends."""
-
-    edges: Edges
-    is_end: bool
-
-    @property
-    def inside(self) -> bool:
-        return False
-
-    def shared_pass(self, label: str, /) -> dict[str, object]:
-        raise AssertionError(f"only passes inside share one, and {label!r} is not inside")
-
-    def span(self, label: str, /) -> dict[str, object]:
-        place = "beginning_of_pass_write_index" if self.is_end else "end_of_pass_write_index"
-        return {"query_set": self.edges.query_set, place: self.edges.begin + self.is_end}
+        with stamped(encoder, timing, self.labels[0]):
+            for _ in range(trials):
+                self._record(encoder, **self._arrays)

@@ -12,7 +12,7 @@ import numpy as np
 import wgpu
 
 from ...errors import ArgumentError
-from ...internals import is_lost
+from ...internals import context_of
 from ..cases.benchmarked import AxisValue
 from ..cases.mode import Mode
 from ..cases.names import case_name
@@ -55,7 +55,7 @@ class RoundsHere:
     def measure(self, job: Job) -> Result:
         """Measure a variant."""
         found = measure_job(self._device, job, self._protocol)
-        if found.error is not None and is_lost(self._device):
+        if found.error is not None and context_of(self._device).is_lost:
             self._device = self._make_device()
         return found
 

@@ -13,18 +13,9 @@ import wgpu
 
 from ... import BoundCall, Capabilities
 from ...errors import ArgumentError, DeviceMemoryError, GridwiseError
-from ...internals import (
-    KERNELS,
-    candidates,
-    context_of,
-    device_key,
-    keep_tuning,
-    load_tuning,
-    shape_of,
-)
+from ...internals import KERNELS, Oracle, TuningStore, context_of
 from ..calibrate.calibration import learn_facts
 from ..checks.check import differences
-from ..checks.oracle import Oracle
 from ..stats.verdict import Pair, Verdict, VerdictKind, judge_all
 from .contest import Contest, Turns
 from .rivals import Rounds, take_rounds
@@ -209,7 +200,7 @@ class _Search:
                 if above >= most:
                     continue
                 n = most
-            row_above, row_up_to, _ = shape_of(kernel, self.plain, n)
+            row_above, row_up_to, _ = KERNELS[kernel].shape(self.plain, n)
             end = up_to if max_items is None else min(up_to, max(n, max_items))
             yield max(above, row_above), min(end, row_up_to or end), n
 
@@ -219,12 +210,12 @@ class _Search:
 
     def others(self, kernel: str, n: int, good: Sequence[Mapping[str, int]]) -> Iterator[Mapping[str, int]]:
         """Yield shapes besides the model's: good ones, what is in use, the model's without facts, the nearest."""
-        default = shape_of(kernel, self.plain, n)[2]
-        in_use = (load_tuning(device_key(self.device)) or {}).get(kernel, ())
+        default = KERNELS[kernel].shape(self.plain, n)[2]
+        in_use = (TuningStore(context_of(self.device).key).findings() or {}).get(kernel, ())
         tried = [*good, *(fields for above, up_to, fields in in_use if above < n <= up_to)]
-        tried.append(shape_of(kernel, replace(self.plain, facts=None), n)[2])
+        tried.append(KERNELS[kernel].shape(replace(self.plain, facts=None), n)[2])
         yield from (fields for i, fields in enumerate(tried) if fields != default and fields not in tried[:i])
-        yield from islice(candidates(kernel, default), 4 * _MOST_CANDIDATES)
+        yield from islice(KERNELS[kernel].near(default), 4 * _MOST_CANDIDATES)
 
 
 def _choose(
@@ -234,7 +225,7 @@ def _choose(
     above, up_to, n = of
     begin = time.perf_counter()
     try:
-        contest = search.contest(kernel, shape_of(kernel, search.plain, n)[2], n)
+        contest = search.contest(kernel, KERNELS[kernel].shape(search.plain, n)[2], n)
     except (ArgumentError, DeviceMemoryError):
         return None
     made_s = time.perf_counter() - begin
@@ -322,7 +313,7 @@ def _keep(device: wgpu.GPUDevice, choices: Sequence[Choice]) -> None:
     """Store what was found for kernels, with what is stored of others, and use it on this device."""
     context = context_of(device)
     report = [asdict(choice) | {"changed": choice.changed} for choice in choices]
-    keep_tuning(device_key(device), report, context.capabilities.facts)
+    TuningStore(context.key).keep(report, context.capabilities.facts)
     context.look_up_tuning()
 
 
@@ -367,7 +358,7 @@ def check_tuning(
     """
     until = time.perf_counter() + budget_s
     search = _Search(device, replace(context_of(device).capabilities, tuning=None), seed)
-    used = load_tuning(device_key(device)) or {}
+    used = TuningStore(context_of(device).key).findings() or {}
     wanted = None if kernels is None else set(kernels)
     ranges = [(k, *one) for k, own in used.items() if wanted is None or k in wanted for one in own]
     found: list[Check] = []
@@ -377,7 +368,7 @@ def check_tuning(
         measured = next((n for _, _, n in _RANGES if above < n <= up_to), up_to)
         for n in [measured, *search.towards_ends(above, up_to, measured)]:
             progress(f"{kernel}, {n:,} items")
-            default = shape_of(kernel, search.plain, n)[2]
+            default = KERNELS[kernel].shape(search.plain, n)[2]
             try:
                 contest = search.contest(kernel, default, n)
                 added = contest.add([fields])

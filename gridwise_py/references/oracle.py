@@ -9,8 +9,12 @@ from typing import Literal
 
 import numpy as np
 
-from ... import BinOp, Datatype, GroupBy, Primitive, UnaryOp
-from ...internals import ReferenceParts, SortedItems, reference_parts, sorted_items
+from ..planning.layout import COUNT
+from ..primitives.base import Primitive, ReferenceParts, reference_parts
+from ..primitives.group_by import GroupBy, SortedItems, sorted_items
+from ..types.datatype import Datatype
+from ..types.operators import BinOp
+from ..types.unary_operators import UnaryOp
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,8 @@ class Oracle:
         Takes its inputs as numpy arrays by name. Returns an array, or a tuple with one for each output.
     own_bound : callable or None
         Takes the same. Returns how much each item may differ from the reference.
+    that_count : callable
+        Takes the inputs by name, as a call does; returns those without ``n``, cut to it.
     parts : callable
         Returns the steps of the reference, with another operator or evaluation in place of its own if one is given.
     sorted_items : callable or None
@@ -39,6 +45,7 @@ class Oracle:
 
     reference: Callable[..., np.ndarray | tuple[np.ndarray, ...]] | None
     own_bound: Callable[..., np.ndarray] | None
+    that_count: Callable[[Mapping[str, np.ndarray]], Mapping[str, np.ndarray]]
     parts: Callable[..., ReferenceParts]
     sorted_items: Callable[[Mapping[str, np.ndarray]], tuple[np.ndarray, list[SortedItems]]] | None
     op: BinOp | UnaryOp | None
@@ -54,12 +61,20 @@ class Oracle:
             getattr(primitive, name, None) for name in ("error_bound", "op", "datatype", "kind", "grouped")
         )
         groups = partial(sorted_items, primitive) if isinstance(primitive, GroupBy) else None
-        return cls(reference, own_bound, partial(reference_parts, primitive), groups, *others)
+        cut, parts = partial(_that_count, primitive), partial(reference_parts, primitive)
+        return cls(reference, own_bound, cut, parts, groups, *others)
 
     def expected(self, inputs: Mapping[str, np.ndarray]) -> tuple[np.ndarray, ...]:
         """Return the expected outputs, one array each; there must be a reference."""
         assert self.reference is not None
         return tuple_of(self.reference(**inputs))
+
+
+def _that_count(primitive: Primitive, inputs: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
+    if not primitive.takes_count or COUNT not in inputs:
+        return inputs
+    n, is_counted = int(inputs[COUNT].item()), primitive.signature.is_counted
+    return {name: items[:n] if is_counted(name) else items for name, items in inputs.items() if name != COUNT}
 
 
 def tuple_of(arrays: np.ndarray | tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:

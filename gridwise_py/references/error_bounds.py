@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from ... import Add, BinOp, Moments, Multiply, Primitive, UnaryOp
-from ...internals import Nudging, ReferenceParts, SortedItems, as_binop, field_operators, fold, ulps_of, wider
+from ..primitives.base import Primitive, ReferenceParts
+from ..primitives.engines.operator import wider
+from ..primitives.group_by import SortedItems
+from ..primitives.reduce import fold
+from ..types.nudging import Nudging
+from ..types.operators import Add, BinOp, Multiply, as_binop
+from ..types.struct_operators import Moments, field_operators
+from ..types.unary_operators import UnaryOp, ulps_of
 from .oracle import Oracle, tuple_of
 
 # The error of a sum may be this factor times eps times the sum of the magnitudes. The error of a user's operator may be
@@ -162,7 +168,7 @@ def _wide(x: np.ndarray) -> type[np.complex128] | type[np.float64]:
     return np.complex128 if x.dtype.kind == "c" else np.float64
 
 
-def parts_of(x: np.ndarray) -> np.ndarray:
+def _parts_of(x: np.ndarray) -> np.ndarray:
     """Return the parts of complex numbers, as they lie in memory."""
     return np.ascontiguousarray(x).view(f"f{x.dtype.itemsize // 2}")
 
@@ -171,7 +177,7 @@ def _magnitudes(x: np.ndarray) -> np.ndarray:
     """Return the magnitudes of summands; of complex numbers the sums of those of their finite parts."""
     if x.dtype.kind != "c":
         return np.abs(x.astype(np.float64))
-    parts = parts_of(x).reshape(-1, 2).astype(np.float64)
+    parts = _parts_of(x).reshape(-1, 2).astype(np.float64)
     return np.abs(np.where(np.isfinite(parts), parts, 0.0)).sum(axis=1)
 
 
@@ -439,3 +445,46 @@ def _prefixes(combine: Callable[[np.ndarray, np.ndarray], np.ndarray], items: np
     found[0], found[1::2] = items[0], pairs
     found[2::2] = combine(pairs[: (items.size - 1) // 2], items[2::2])
     return found
+
+
+# ---- which items are wrong
+
+
+def wrong_items(
+    primitive: Primitive, inputs: Mapping[str, np.ndarray], output: np.ndarray, expected: np.ndarray, place: int = 0
+) -> np.ndarray:
+    """Return which items of an output are not right; arguments are as of `error_bound`, of which integers need none."""
+
+    @cache
+    def bound() -> ErrorBound:
+        return error_bound(primitive, inputs, expected, place)
+
+    def of_field(name: str) -> np.ndarray:
+        x, y = output[name], expected[name]
+        return _differences(lambda: bound().fields.get(name, _EXACT), x, y) if x.dtype.kind == "f" else x != y
+
+    if output.dtype.names is None:
+        return _differences(bound, output, expected)
+    return np.any([of_field(name) for name in output.dtype.names], axis=0)
+
+
+def _differences(bound: Callable[[], ErrorBound], output: np.ndarray, expected: np.ndarray) -> np.ndarray:
+    """Return which items are neither the same as the expected ones nor within the bound, which of integers is rare."""
+    if output.dtype.kind != "c":
+        return _outside(bound, output, expected)
+    # By parts: one of them may be infinite or NaN where the other is not.
+    wrong = _outside(lambda: bound().for_parts(), _parts_of(output), _parts_of(expected))
+    return wrong[::2] | wrong[1::2]
+
+
+def _outside(bound_of: Callable[[], ErrorBound], output: np.ndarray, expected: np.ndarray) -> np.ndarray:
+    wrong = ~((output == expected) | (np.isnan(output) & np.isnan(expected)))
+    if not wrong.any():
+        return wrong
+    bound = bound_of()
+    with np.errstate(invalid="ignore", over="ignore"):
+        error = np.abs(output.astype(np.float64) - expected.astype(np.float64))
+    # Infinities and NaNs must agree with numpy's, unless they depend on the order of combining.
+    within = np.isfinite(output) & np.isfinite(expected) & (error <= bound.error) & (np.asarray(bound.error) > 0)
+    lost = (~np.isfinite(output) & bound.may_overflow) | ((output == 0) & bound.may_underflow)
+    return wrong & ~within & ~lost

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..storage.files import write_whole
+from .files import write_whole
 
 APPROXIMATE = (
     "approximate: WebGPU does not relate the GPU's clock to the CPU's. Lengths on each lane are right; where GPU lanes "

@@ -1,0 +1,1 @@
+"""Right results of primitives by numpy, and how much a result of floats may differ."""
