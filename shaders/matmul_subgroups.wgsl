@@ -69,7 +69,6 @@ fn put_row(row: u32, column: u32, low: vec4<f32>, high: vec4<f32>) {
 //$ endif
 }
 
-//$ set asks.lanes = true
 struct Lanes {
   @builtin(local_invocation_index) local: u32,
   @builtin(subgroup_id) subgroup: u32,

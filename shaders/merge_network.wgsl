@@ -15,7 +15,6 @@ const ROWS: u32 = {{ rows }}u;
 const CHUNKS: u32 = {{ chunks }}u;
 const TILE: u32 = {{ workgroup_size * rows * chunks }}u;
 
-//$ set asks.lanes = true
 struct Lanes {
   @builtin(subgroup_size) size: u32,
   @builtin(subgroup_invocation_id) lane: u32,

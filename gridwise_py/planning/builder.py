@@ -12,7 +12,7 @@ from ..settings import SHADER_CHECKS, ShaderChecks, strictest
 from ..types.capabilities import Capabilities
 from . import accessors
 from .bindings import BoundChunks, BoundPart, PartKey, apart, bound_parts, part_key
-from .kernel_request import Extent, Invocations, KernelFile, Memory, kernel_frame
+from .kernel_request import Extent, Invocations, KernelFile, Memory, declare, entry_point
 from .layout import COUNT, Layout, Operand
 from .plan import (
     Binding,
@@ -46,7 +46,7 @@ fn item_count() -> u32 { return min(max(params.n, params.first) - params.first, 
 
 
 class _Header(NamedTuple):
-    """What the text around an algorithm is made of; see `kernel_frame`."""
+    """What the text around an algorithm is made of; see `declare` and `entry_point`."""
 
     fields: tuple[str, ...]
     bindings: str
@@ -92,10 +92,9 @@ def _shader(
 ) -> tuple[str, Shader]:
     """Return the sha256 of a text, and the text."""
     fields, bindings, extent, sized = header
+    values = {key: _thaw(value) for key, value in context}
     text = compose_kernel(
-        name,
-        lambda lanes: kernel_frame(fields, bindings, extent, lanes=lanes, sized=sized),
-        {key: _thaw(value) for key, value in context},
+        name, declare(fields, bindings, sized=sized), lambda parameters: entry_point(parameters, extent), values
     )
     return sha256(text), Shader(text, checks or "none", features, "library" if checks is None else "user")
 

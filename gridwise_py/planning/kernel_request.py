@@ -1,7 +1,8 @@
 """What a plan says of a kernel: its file, the memory that it reaches, how often it runs, and what is written from that.
 
-A shader file holds an algorithm: ``fn run``. `kernel_frame` writes the rest from what the plan knows: ``struct
-Params``, the bindings, and the entry point, which ends the workgroups or invocations that the grid has too many of.
+A shader file holds an algorithm: ``fn run``. The rest is written from what the plan knows: ``struct Params`` and the
+bindings before it (`declare`), and the entry point in place of its first line (`entry_point`), which ends what the grid
+has too many of.
 """
 
 from __future__ import annotations
@@ -78,20 +79,11 @@ Extent = str | int | Invocations | None
 # The number of a workgroup in a grid of up to three dimensions. It may have more than are needed: these end before they
 # take part in anything, such as tickets, whose counter the last workgroup to finish may have reset.
 _GRID = "@builtin(workgroup_id) workgroup: vec3<u32>,\n  @builtin(num_workgroups) grid: vec3<u32>,\n  "
-_LOCAL = "@builtin(local_invocation_index) local: u32"
 _WORKGROUP = "workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z)"
-_ENTRY = """
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  {parameters},
-) {{
-  {body}
-}}
-"""
 
 
-def kernel_frame(fields: Sequence[str], bindings: str, extent: Extent, *, lanes: bool, sized: bool) -> tuple[str, str]:
-    """Return what stands before the algorithm of a shader file, and the entry point behind it.
+def declare(fields: Sequence[str], bindings: str, *, sized: bool) -> str:
+    """Return what stands before the algorithm of a shader file.
 
     Parameters
     ----------
@@ -99,23 +91,29 @@ def kernel_frame(fields: Sequence[str], bindings: str, extent: Extent, *, lanes:
         Names of the parameters.
     bindings : str
         The declarations of memory, and the functions that reach it.
-    extent : Extent
-    lanes : bool
-        Whether ``run`` takes the ``Lanes`` that the file declares, not the number of its invocation in the workgroup.
     sized : bool
         Whether the plan sets WORKGROUP_SIZE; otherwise the file does.
     """
     declared = "\n".join(f"  {name}: u32," for name in fields)
     size = "\noverride WORKGROUP_SIZE: u32 = 256u;\n" if sized else ""
-    own = "lanes" if lanes else "local"
-    number, passed, bound = _WORKGROUP, f"number, {own}", extent
+    return f"struct Params {{\n{declared}\n}}\n{bindings}{size}\n"
+
+
+def entry_point(parameters: str, extent: Extent) -> str:
+    """Return the beginning of the entry point, in place of ``fn run(parameters) {`` of the file.
+
+    The last parameter is the number of an invocation in its workgroup, or the ``Lanes`` that the file declares; before
+    it, the number of the workgroup. With `Invocations` there is only the number of the invocation among all.
+    """
+    *number, own = (part.strip() for part in parameters.split(","))
+    bound, value = extent, _WORKGROUP
     if isinstance(extent, Invocations):
-        number, passed, bound = f"({_WORKGROUP}) * WORKGROUP_SIZE + local", "number", extent.field
-    lines = [f"run({own});"]
-    if extent is not None:
-        lines = [f"let number = {number};", f"run({passed});"]
-    if isinstance(bound, str):
-        lines.insert(1, f"if (number >= params.{bound}) {{ return; }}")
-    parameters = ("" if extent is None else _GRID) + ("lanes: Lanes" if lanes else _LOCAL)
-    entry = _ENTRY.format(parameters=parameters, body="\n  ".join(lines))
-    return f"struct Params {{\n{declared}\n}}\n{bindings}{size}\n", entry
+        number, own, bound, value = [own], "local: u32", extent.field, f"({_WORKGROUP}) * WORKGROUP_SIZE + local"
+    taken = own if own.endswith(": Lanes") else f"@builtin(local_invocation_index) {own}"
+    lines = ["@compute @workgroup_size(WORKGROUP_SIZE)", "fn main(", f"  {_GRID if number else ''}{taken},", ") {"]
+    for each in number:
+        name = each.partition(":")[0]
+        lines.append(f"  let {name} = {value};")
+        if isinstance(bound, str):
+            lines.append(f"  if ({name} >= params.{bound}) {{ return; }}")
+    return "\n".join(lines)

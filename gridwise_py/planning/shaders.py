@@ -108,27 +108,28 @@ def _without_gaps(text: str) -> str:
     return re.sub(r"\n{3,}", "\n\n", text)
 
 
-_HEAD = re.compile(r"(?://[^\n]*\n)*")
+_COMMENT_AT_TOP = re.compile(r"(?://[^\n]*\n)*")
+_RUN = re.compile(r"^fn run\(([^)]*)\) \{", re.MULTILINE)
 
 
-def compose_kernel(name: str, frame: Callable[[bool], tuple[str, str]], context: Mapping[str, Any]) -> str:
-    """Compose a kernel: the comment of its shader file, declarations, the algorithm, and the entry point.
+def compose_kernel(name: str, declarations: str, enter: Callable[[str], str], context: Mapping[str, Any]) -> str:
+    """Compose a kernel: the comment of its shader file, declarations, and the algorithm as the entry point.
 
     Parameters
     ----------
     name : str
-    frame : callable
-        Gets whether the file asks for ``Lanes``, by ``//$ set asks.lanes = true``; returns the text before and behind.
+    declarations : str
+    enter : callable
+        Returns the beginning of the entry point, for the parameters of the file's ``run``.
     context : mapping
         Values for the template.
     """
-    from jinja2.utils import Namespace
-
-    asks = Namespace(lanes=False)
-    text = compose(name, asks=asks, **context)
-    comment = cast(re.Match[str], _HEAD.match(text)).end()
-    declarations, entry = frame(asks.lanes)
-    return _without_gaps(f"{text[:comment]}\n{declarations}{text[comment:]}{entry}")
+    text = compose(name, **context)
+    comment = cast(re.Match[str], _COMMENT_AT_TOP.match(text)).end()
+    algorithm, count = _RUN.subn(lambda run: enter(run[1]), text[comment:])
+    if count != 1:
+        raise ShaderError(f"shader {name!r} has {count} functions 'run', but must have one")
+    return _without_gaps(f"{text[:comment]}\n{declarations}{algorithm}")
 
 
 def sha256(text: str) -> str:

@@ -5,7 +5,6 @@
 // All calls must be in control flow that is uniform over the workgroup, because the emulation has barriers. From
 // `look_back_enter` to its end only the look_back_ functions may be called; only subgroup 0 needs their results.
 //$ set Chain = chain.type if chain is defined else "Acc"
-//$ set asks.lanes = true
 struct Lanes {
   @builtin(local_invocation_index) local: u32,
 //$ if subgroups == "native"

@@ -330,8 +330,8 @@ def change_texts(monkeypatch: pytest.MonkeyPatch, change: Callable[[str, str], s
     Texts that were composed before are not used; call `forget_texts` at the end.
     """
 
-    def compose(name: str, frame: Any, values: Any) -> str:
-        return change(name, compose_kernel(name, frame, values))
+    def compose(name: str, *rest: Any) -> str:
+        return change(name, compose_kernel(name, *rest))
 
     forget_texts()
     monkeypatch.setattr(plan_builder, "compose_kernel", compose)

@@ -173,7 +173,14 @@ fn put4(bins: vec4<u32>) {
 }
 fn put_one(i: u32) { put(bin_at(i), 1u); }
 
-fn run(number: u32, local: u32) {
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  @builtin(local_invocation_index) local: u32,
+) {
+  let number = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  if (number >= params.workgroups) { return; }
   let block = number / params.ranges;
   range_first = (number % params.ranges) * params.range_bins;
   range_length = min(params.bins - range_first, params.range_bins);
@@ -219,15 +226,4 @@ fn run(number: u32, local: u32) {
     for (var copy = 1u; copy < params.copies; copy++) { total = combine(total, read_counter(copy * params.stride + k)); }
     store_tables(block * params.bins + range_first + k, pack(total));
   }
-}
-
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  @builtin(local_invocation_index) local: u32,
-) {
-  let number = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
-  if (number >= params.workgroups) { return; }
-  run(number, local);
 }

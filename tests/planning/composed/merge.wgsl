@@ -304,7 +304,14 @@ fn staged_place(i: u32) -> u32 { return keys[i]; }
 fn store_keys(first: u32, count: u32, local: u32) {
   for (var i = local; i < count; i += WORKGROUP_SIZE) { store_key(first + i, keys[i]); }
 }
-fn run(tile: u32, local: u32) {
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  @builtin(local_invocation_index) local: u32,
+) {
+  let tile = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  if (tile >= params.tiles) { return; }
   let first = tile * TILE;
   if (first >= total()) { return; }
   let runs = runs_of(first);
@@ -425,15 +432,4 @@ fn run(tile: u32, local: u32) {
       store_output_values(first + i, load_b_values(first_b + place - count_a));
     }
   }
-}
-
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  @builtin(local_invocation_index) local: u32,
-) {
-  let number = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
-  if (number >= params.tiles) { return; }
-  run(number, local);
 }

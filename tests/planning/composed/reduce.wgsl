@@ -298,7 +298,14 @@ fn combine_totals() -> Acc {
   return wg_scan(sg_reduce(sum)).total;
 }
 
-fn run(block: u32, lanes: Lanes) {
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  lanes: Lanes,
+) {
+  let block = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  if (block >= params.blocks) { return; }
   enter(lanes);
   // Read before this workgroup counts as finished: the last one to finish increments the epoch.
   if (params.blocks > 1u) { state_begin(); }
@@ -317,15 +324,4 @@ fn run(block: u32, lanes: Lanes) {
     return;
   }
   if (local == 0u) { put(block, total); }
-}
-
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  lanes: Lanes,
-) {
-  let number = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
-  if (number >= params.blocks) { return; }
-  run(number, lanes);
 }

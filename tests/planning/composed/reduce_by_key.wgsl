@@ -735,7 +735,14 @@ fn look_back_from(tile: u32, own: Chain, is_known: bool) -> Chain {
   if (is_leader() && !is_known && stalled != NONE) { state_publish(tile, INCLUSIVE, chain_combine(before, own)); }
   return before;
 }
-fn run(number: u32, lanes: Lanes) {
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  lanes: Lanes,
+) {
+  let number = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  if (number >= params.tiles) { return; }
   enter(lanes);
   let tile = state_enter(number);
   if (look_back_enter()) { state_begin(); }
@@ -765,15 +772,4 @@ fn run(number: u32, lanes: Lanes) {
   }
   if (is_leader() && state_count_finished(params.tiles)) { state_next_epoch(); }
   emit_open(tile, before, sum);
-}
-
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  lanes: Lanes,
-) {
-  let number = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
-  if (number >= params.tiles) { return; }
-  run(number, lanes);
 }

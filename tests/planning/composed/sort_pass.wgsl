@@ -624,7 +624,14 @@ fn look_back(tile: u32, place: u32, base: u32) -> u32 {
   return sum;
 }
 
-fn run(number: u32, lanes: Lanes) {
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  lanes: Lanes,
+) {
+  let number = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  if (number >= params.tiles) { return; }
   let route = load_routes(params.route_index);
   if (route == 0u) { return; }
   rank_enter(lanes);
@@ -656,15 +663,4 @@ fn run(number: u32, lanes: Lanes) {
   // Only invocations that look back have the epoch.
   if (lane == 0u && state_count_finished(params.tiles)) { state_next_epoch(); }
   tile_write(tile, route);
-}
-
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  lanes: Lanes,
-) {
-  let number = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
-  if (number >= params.tiles) { return; }
-  run(number, lanes);
 }

@@ -129,7 +129,14 @@ fn lane_minimum(group: u32, lane: u32) -> Key {
   return found;
 }
 
-fn run(block: u32, local: u32) {
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  @builtin(local_invocation_index) local: u32,
+) {
+  let block = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  if (block >= params.blocks) { return; }
   let lanes = 1u << params.lanes_log2;
   let lane = local & (lanes - 1u);
   let tile_groups = WORKGROUP_SIZE >> params.lanes_log2;
@@ -150,15 +157,4 @@ fn run(block: u32, local: u32) {
   for (var g = local; g < params.tiles * tile_groups; g += WORKGROUP_SIZE) {
     if (first_group + g < params.groups) { store_minima(first_group + g, minima[g * lanes]); }
   }
-}
-
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  @builtin(local_invocation_index) local: u32,
-) {
-  let number = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
-  if (number >= params.blocks) { return; }
-  run(number, local);
 }

@@ -66,7 +66,14 @@ const BAND: u32 = 8u;  // tiles
 const PLANES: u32 = 1u;  // squares of a tile, one below the other
 var<workgroup> tile: array<Item, PLANES * SIDE * STRIDE>;
 
-fn run(block: u32, local: u32) {
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  @builtin(local_invocation_index) local: u32,
+) {
+  let block = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  if (block >= params.blocks) { return; }
   let matrix = block / (params.tiles_down * params.tiles_across);
   let in_matrix = block % (params.tiles_down * params.tiles_across);
   let band = in_matrix / (params.tiles_down * BAND);
@@ -114,15 +121,4 @@ fn run(block: u32, local: u32) {
       store4_output(to, quad_of(tile[at], tile[at + STRIDE], tile[at + 2u * STRIDE], tile[at + 3u * STRIDE]));
     }
   }
-}
-
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  @builtin(local_invocation_index) local: u32,
-) {
-  let number = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
-  if (number >= params.blocks) { return; }
-  run(number, local);
 }

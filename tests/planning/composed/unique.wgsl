@@ -587,7 +587,13 @@ fn look_back_from(tile: u32) -> Acc {
   }
   return before;
 }
-fn run(number: u32, lanes: Lanes) {
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  lanes: Lanes,
+) {
+  let number = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
   // Surplus workgroups of the grid must not take a ticket: the last one to finish may have reset the counter.
   let workgroups = params.tiles;
   if (number >= workgroups) { return; }
@@ -619,14 +625,4 @@ fn run(number: u32, lanes: Lanes) {
     if (state_count_finished(workgroups)) { state_next_epoch(); }
   }
   emit_tile(tile, carried_before(before), count);
-}
-
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  lanes: Lanes,
-) {
-  let number = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
-  run(number, lanes);
 }
