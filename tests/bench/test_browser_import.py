@@ -392,8 +392,8 @@ def test_only_visits_to_one_page_on_one_device_go_together(tmp_path):
     native = tmp_path / "native.json"
     write_json(native, document([measurement()]))
     for other, why in (
-        (_visits(tmp_path, [400_000], name="Another")[0], "the adapter is Invented 9000 and Another"),
-        (_visits(tmp_path, [400_000], bundle_sha256="d" * 64)[0], "the page is bbb.* and ddd"),
+        (_visits(tmp_path, [400_000], name="Another")[0], "adapter is Invented 9000 and Another"),
+        (_visits(tmp_path, [400_000], bundle_sha256="d" * 64)[0], "page is bbb.* and ddd"),
         (str(native), "native.json is of gridwise bench, which measures in several processes itself"),
         (one, "two are the same run"),
     ):

@@ -118,9 +118,11 @@ def two(device, rows, columns): ...
 def three(device, flag): ...
 @gw.benchmarked(kind=["b", "c"])
 def five(device, kind): ...
+@gw.benchmarked(kind=["a", "b"], size=[4, 8], baseline="kind=a, size=8")
+def six(device, kind, size): ...
 """)
     )
-    assert list(found) == ["one", "two", "three", "four", "five"]
+    assert list(found) == ["one", "two", "three", "four", "five", "six"]
 
     def names(asked=(), workloads=(), **short):
         return {str(job) for job in plan_jobs(own_sweeps(workloads or list(found.values()), asked, short))}
@@ -142,6 +144,9 @@ def five(device, kind): ...
     assert Case.of_own(found["one"], {"n": 4, "kind": "a", "half": "0.5"}).baseline is None
     (job, _) = plan_jobs(own_sweeps([found["four"]], [], {}))
     assert (job.case.n, job.case.baseline.primitive, job.case.baseline.axes) == (1, "mine.three", {"flag": "True"})
+    of_six = [job.case.baseline for job in plan_jobs(own_sweeps([found["six"]], [], {}))]
+    assert [None if one is None else one.axes for one in of_six].count({"kind": "a", "size": "8"}) == 3
+    assert of_six.count(None) == 1
 
 
 def test_values_are_those_that_were_declared(write, device):

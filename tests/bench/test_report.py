@@ -24,6 +24,7 @@ from gridwise_py.bench.report.page import _DARK_COLOURS, read_sources, report_ht
 from gridwise_py.bench.report.samples import thin
 from gridwise_py.bench.report.vega import COLOURS, KERNEL_COLOURS, vegalite_version
 from gridwise_py.bench.results.model import CalibrationData
+from gridwise_py.bench.results.rounds import pooled
 from gridwise_py.bench.stats.verdict import VerdictKind
 from gridwise_py.cli import main
 from gridwise_py.display.quantities import format_time, format_uncertainty
@@ -243,7 +244,7 @@ def test_a_median_is_one_text_with_three_digits_and_its_uncertainty_everywhere()
     for table, heading in (("Summary", "time"), ("Results", "GPU time"), ("Results", "CPU wall")):
         assert [cell[0] for cell in page.column(table, heading)] == [wanted]
     shared = page.shared()
-    assert [one["median"] for case in shared["samples"] for one in case["series"]] == [wanted]
+    assert [one["time"] for case in shared["samples"] for one in case["series"]] == [wanted]
     drawn = [row for spec in shared["charts"].values() for row in _rows(spec)]
     assert {row["time"] for row in drawn if "time" in row} == {wanted}
     assert {row["text"] for row in drawn if "text_at" in row} == {wanted}
@@ -423,8 +424,19 @@ def test_many_samples_are_thinned_and_it_says_how_many():
     samples = made["results"][0]["whole"]["series"]["gpu_span"]["samples_ns"]
     assert series["count"] == len(samples) > len(series["ns"])
     assert series["ns"] == pytest.approx([samples[i] for i in series["at"]], rel=1e-5)
-    assert series["median_ns"] == np.median(samples)
+    assert series["time_ns"] == np.median(samples)
     assert f"{len(samples) - len(series['ns']):,} of {len(samples):,} samples" in " ".join(page.text)
+
+
+def test_the_picture_of_drift_is_relative_to_the_time_in_the_table():
+    made = document([measurement(count=6, scale_ns=level) for level in (1e5, 1e5, 4e5)])
+    for process, result in enumerate(made["results"]):
+        result |= {"process": process, "position": 0}
+    page = Page(report_html([source("a", made)]))
+    (case,) = page.shared()["samples"]
+    (time,) = (result.time_ns for result in pooled(loaded(made)).results)
+    assert case["series"][0]["time_ns"] == pytest.approx(time)
+    assert case["series"][0]["time"].startswith(format_time(time))
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ...storage.json_files import json_data
-from ..stats.verdict import Cause, Verdict, VerdictKind, judge_all
+from ..stats.verdict import JUDGE_BUSY, Cause, Verdict, VerdictKind, judge_all
 from .environments import Environment
 from .taken import SIDES, Measured, MeasuredCase
 from .turns import Settings
@@ -61,6 +61,8 @@ class JudgedRow:
             return "another --threshold: the difference is about as large"
         if v.cause is Cause.CLOCK_STEP:
             return "times of a finer clock, or with more digits; or more work for each time"
+        if v.cause is Cause.MACHINE:
+            return f"a machine with less other work; {JUDGE_BUSY}"
         if v.needed is not None and v.needed <= _MOST_PAIRS:
             return f"--pairs {v.needed}"
         return "a larger --threshold, or a machine with less other work"
@@ -165,6 +167,7 @@ class Judged:
                         "case": case.name,
                         "trials": case.trials,
                         "samples": case.samples,
+                        "other_load": case.other_load,
                         "log_ratios": case.logs,
                         "times_ns": case.times_ns,
                     }

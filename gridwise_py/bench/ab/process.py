@@ -43,6 +43,11 @@ class Worker:
         # -P: the folder of the program, which is that of this package, is not searched for modules.
         self._process = LineProcess([str(environment.python), "-P", str(_PROGRAM)], environment.variables())
 
+    @property
+    def pid(self) -> int:
+        """Of its process."""
+        return self._process.pid
+
     def __enter__(self) -> Worker:
         return self
 

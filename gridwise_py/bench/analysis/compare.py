@@ -17,10 +17,10 @@ from ..calibrate.canary import clock_log_ratio
 from ..calibrate.repeatability import Spread, spread_for
 from ..cases.mode import Mode
 from ..results.columns import QUANTITIES
-from ..results.model import CaseKey, Device, Result, Results
+from ..results.model import CaseKey, Result, Results, differences
 from ..results.rounds import by_case, pooled, pooled_series
 from ..results.shares import copy_shares
-from ..results.tool_files import UNKNOWN_MACHINE
+from ..results.tool_files import POSITION, UNKNOWN_MACHINE
 from ..stats.energy import Judged
 from ..stats.levels import Repeatability
 from ..stats.series import Series
@@ -189,7 +189,7 @@ class Comparison:
         The adapters.
     threshold, gate : float
     obstacles : tuple of str
-        Why the files cannot be compared; then there are no rows.
+        Why the files cannot be compared; then there are no rows, or none is judged.
     remedy : str
         What to do about the obstacles.
     rows : tuple of Row
@@ -287,11 +287,12 @@ def compare(
     gate : float
         A row that is slower by more than this share is a regression.
     force : bool
-        Compare although adapter, driver, backend or modes differ. A CPU and a GPU are never compared.
+        Compare although the machines, the tools or the modes differ. A CPU and a GPU are never compared.
     across : bool
         Rank the devices by case instead of judging old against new.
     gate_walls : bool
-        Whether the gate applies to CPU walls, too. They depend on the process and on all other work of the machine.
+        Whether the gate applies to CPU walls beside GPU times, too. They depend on the process and on all other work of
+        the machine.
     same_file : bool
         Whether both are read from files with the same content (the same sha256): then every row is `same`.
     spreads : sequence of Spread
@@ -330,7 +331,11 @@ def compare(
     matched = _Matched(
         old, new, gate_walls=gate_walls, spreads=new.device.repeatability or old.device.repeatability or spreads
     )
-    return matched.judge(found)
+    found = matched.judge(found)
+    if found.wrong or found.broken or any(row.verdict is not None for row in found.rows):
+        return found
+    why = dict.fromkeys(row.note for row in found.rows)
+    return replace(found, obstacles=(f"no row could be judged: {'; '.join(why)}",), remedy=_MEASURE_AGAIN)
 
 
 # ---- whether the files can be compared
@@ -339,8 +344,7 @@ _SAME_CASES = "measure the same primitives, sizes, datatypes and modes"
 #: Of the cases of a file, where none is common.
 _MOST_NAMED = 2
 _SAME_NAMES = "give the benchmarks the same names in both files (hyperfine: --command-name NAME)"
-#: Properties that must agree before the times of two devices are compared.
-_COMPARABLE = ("adapter", "adapter_type", "backend", "driver")
+_MEASURE_AGAIN = "measure again what failed or has no times"
 _SAME_CONDITIONS = "measure both under the same conditions, or rank them with --across, or compare them with --force"
 
 
@@ -362,18 +366,12 @@ def _obstacles(old: Results, new: Results) -> tuple[list[tuple[str, str]], list[
         by_tool = old.context.tool is not None and old.context.tool == new.context.tool
         has = "; ".join(f"{side} has {_cases(document)}" for side, document in (("OLD", old), ("NEW", new)))
         firm.append((f"the files have no case in common: {has}", _SAME_NAMES if by_tool else _SAME_CASES))
-    differences = differences_of_devices(old.device, new.device)
-    soft += [f"{name}: OLD has {then}, NEW has {now}" for name, then, now in differences]
+    differ = differences(old.machine, new.machine)
+    soft += [f"{name}: OLD has {then}, NEW has {now}" for name, then, now in differ]
     modes = [sorted({result.mode for result in document.results}) for document in (old, new)]
     if modes[0] != modes[1]:
         soft.append(f"mode: OLD has {_words(modes[0])}, NEW has {_words(modes[1])}")
     return firm, soft
-
-
-def differences_of_devices(old: Device, new: Device) -> list[tuple[str, str, str]]:
-    """Return what forbids to compare times of two devices: each property, with its value of both."""
-    found = [(name, str(getattr(old, name)), str(getattr(new, name))) for name in _COMPARABLE]
-    return [(name, then, now) for name, then, now in found if then != now]
 
 
 def _notes_of_both(old: Results, new: Results, sides: tuple[str, str]) -> Iterator[str]:
@@ -564,7 +562,8 @@ class _Matched:
         # A visit to a page is one process, in another browser or on another day, and so is a file of another tool.
         self._of_page = any(file.context.browser is not None or file.context.tool is not None for file in self._files)
         # Other tools have no other times, and wall times of theirs are what their users gate by.
-        self._gate_walls = gate_walls or all(file.context.tool is not None for file in self._files)
+        self._of_tools = all(file.context.tool is not None for file in self._files)
+        self._gate_walls = gate_walls or self._of_tools
         self._notes: list[str] = []
         self._broken: list[str] = []
         self._rows: list[tuple[Row, Pair | None]] = []
@@ -581,8 +580,11 @@ class _Matched:
     def judge(self, found: Comparison) -> Comparison:
         """Return a comparison with the rows, judged."""
         pairs = [pair for _, pair in self._rows if pair is not None]
-        same = bool(pairs) and (found.same_file or all(pair.old == pair.new for pair in pairs))
-        verdicts = iter(judge_all([replace(one, same_measurement=same) for one in pairs], threshold=found.threshold))
+        old, new = self._files
+        equal = old.context.time == new.context.time and all(pair.old == pair.new for pair in pairs)
+        same = bool(pairs) and (found.same_file or equal)
+        alike = [replace(one, same_measurement=same) for one in pairs]
+        verdicts = iter(judge_all(alike, threshold=found.threshold))
         rows: list[Row] = []
         for row, pair in self._rows:
             verdict = None if pair is None else next(verdicts)
@@ -600,21 +602,25 @@ class _Matched:
         failed = next((result for result in new_visits if result.error), None)
         if failed is not None and not any(result.error for result in old_visits):
             self._broken.append(f"{case}: {failed.error}")
+            return
         old, new = (
             [result for result in visits if not result.error and result.correct] for visits in (old_visits, new_visits)
         )
-        if not old or not new:
-            self._notes.append(f"{case}: not judged, because a side failed or is wrong")
+        if why := _why_unjudged(old_visits, new_visits, old, new):
+            has_gpu_times = any("gpu_span" in one.whole.series for file in self._files for one in file.results)
+            name = "gpu_span" if has_gpu_times or not self._of_tools else "cpu_wall"
+            self._rows.append((Row(case, "whole", name, None, why), None))
             return
         alike = _level(self._files[0], old[0]) == _level(self._files[1], new[0])
         note = "no valid samples on a side; measure it again" if alike else "the run-time checks differ"
-        for part in _parts(old, new, case, self._notes):
+        parts = _parts(old, new, case, self._notes)
+        for part in parts:
             steps_ns = [
                 0.0 if part.name == "cpu_wall" else file.tick_step_ns(side[0])
                 for file, side in zip(self._files, (old, new), strict=True)
             ]
             row = Row(
-                case, part.part, part.name, None, note, gated=self._gate_walls or not part.is_wall,
+                case, part.part, part.name, None, note, gated=self._gate_walls or not part.is_wall or part is parts[0],
                 old_uncertainty=part.uncertainty(old, steps_ns[0]), new_uncertainty=part.uncertainty(new, steps_ns[1]),
             )  # fmt: skip
             self._rows.append((row, self._pair(part, old, new, max(steps_ns)) if alike else None))
@@ -633,6 +639,17 @@ class _Matched:
             loaded=any(result.is_loaded for result in (*old, *new)),
             repeatability=_repeatability(self._spreads, mode, part, [*old_blocks, *new_blocks]),
         )  # fmt: skip
+
+
+def _why_unjudged(
+    old_visits: Sequence[Result], new_visits: Sequence[Result], old: Sequence[Result], new: Sequence[Result]
+) -> str:
+    """Return why two sides of a case cannot be judged, given all visits and those that are right; empty if they can."""
+    if POSITION in old_visits[0].case:
+        return "a file has several benchmarks of this name, and their order may differ: give each its own name"
+    errors = [next((one.error for one in visits if one.error), "") for visits in (old_visits, new_visits)]
+    failed = [f"{side}: {error}" for side, error in zip(VERSIONS, errors, strict=True) if error]
+    return "" if old and new else f"a side failed or is wrong{': ' * bool(failed)}{'; '.join(failed)}"
 
 
 def _quantity_rows(old: Results, new: Results, threshold: float) -> Iterator[QuantityRow]:

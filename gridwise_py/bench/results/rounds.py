@@ -59,7 +59,7 @@ def _pool(rounds: Sequence[Result]) -> Result:
         for name, series in result.whole.series.items():
             by_name.setdefault(name, []).append((series, result.process))
     whole = {name: pooled_series(*_columns(visits)) for name, visits in by_name.items()}
-    span, wall = (None if name not in whole else whole[name].median_ns for name in ("gpu_span", "cpu_wall"))
+    span, wall = (None if name not in whole else whole[name].time_ns for name in ("gpu_span", "cpu_wall"))
     return replace(
         first,
         kernels=tuple(_pooled_kernel(kernels) for kernels in by_label.values()),
@@ -102,7 +102,7 @@ def _pooled_kernel(visits: Sequence[tuple[Kernel, int]]) -> Kernel:
         samples_ns=series.samples_ns,
         summary=series.summary,
         invalid=series.invalid,
-        gpu_ns=series.median_ns,
+        gpu_ns=series.time_ns,
     )
 
 
@@ -143,7 +143,6 @@ def _of_processes(summary: Summary, rounds: Sequence[Series], processes: Sequenc
     low, high = math.exp(found.value - min(reach, 50.0)), math.exp(found.value + min(reach, 50.0))
     return replace(
         summary,
-        median_ns=math.exp(found.value),
         ci_low_ns=low,
         ci_high_ns=high,
         levels_ns=tuple(np.exp(levels).tolist()),

@@ -48,6 +48,7 @@ class LineProcess:
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, env=environment
         )
+        self.pid: int = self._process.pid
         self._answers: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         threading.Thread(target=self._read, name="gridwise worker answers", daemon=True).start()
 
