@@ -254,7 +254,7 @@ def test_a_worker_that_fails(program, monkeypatch, text, message, is_dead):
         with pytest.raises(SideError, match=message) as caught:
             worker.ask("hello")
         assert caught.value.is_dead is is_dead
-    assert worker._process.returncode is not None
+    assert worker.returncode is not None
 
 
 def test_the_worker_imports_the_library_of_its_side_only(tmp_path):
@@ -613,10 +613,10 @@ def test_the_table_says_what_its_numbers_are_and_keeps_the_lines_of_an_error(fak
     assert lines[at + 1] == "  line 3: f(x)"
     text = " ".join(" ".join(lines).split())
     assert "OLD, NEW: medians of all turns. NEW − OLD: the mean of what neighbouring turns differ by" in text
-    assert not judged.undecided
+    assert not judged.undecided_share
     ambiguous = replace(judged.rows[0], verdict=replace(judged.rows[0].verdict, kind=VerdictKind.AMBIGUOUS))
-    assert replace(judged, rows=(ambiguous,)).undecided
-    assert not replace(judged, rows=(replace(ambiguous, gated=False),)).undecided
+    assert replace(judged, rows=(ambiguous,)).undecided_share
+    assert not replace(judged, rows=(replace(ambiguous, gated=False),)).undecided_share
 
 
 def test_other_work_on_a_cpu_leaves_rows_open_and_is_printed(fake, monkeypatch):

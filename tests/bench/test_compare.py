@@ -127,7 +127,7 @@ def test_times_with_other_run_time_checks_are_not_judged(run):
         notes = [note for note in c.notes if "run-time checks" in note]
         assert len(notes) == (told is not None)
         assert told is None or f"({told}: {primitive}" in notes[0]
-        assert told is None or (c.undecided and {row.note for row in c.rows} == {"the run-time checks differ"})
+        assert told is None or (c.undecided_share and {row.note for row in c.rows} == {"the run-time checks differ"})
         ranked = compare(a, b, across=True).notes
         assert any("run-time checks" in note for note in ranked) == (told is not None)
 

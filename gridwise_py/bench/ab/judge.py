@@ -130,11 +130,6 @@ class Judged:
         return bool(self.broken) or any(row.past_gate for row in self.rows)
 
     @property
-    def undecided(self) -> bool:
-        """Whether a row is ambiguous that the gate applies to."""
-        return self.undecided_share > 0
-
-    @property
     def undecided_share(self) -> float:
         """The share of the rows that the gate applies to that are ambiguous; 0 without any."""
         gated = [row.verdict.kind is VerdictKind.AMBIGUOUS for row in self.rows if row.gated]

@@ -248,11 +248,6 @@ class Comparison:
         return bool(self.regressions or self.broken)
 
     @property
-    def undecided(self) -> bool:
-        """Whether the gate could not be applied to a row, because it is ambiguous or not judged."""
-        return self.undecided_share > 0
-
-    @property
     def undecided_share(self) -> float:
         """The share of the rows that the gate applies to that are ambiguous or not judged; 0 without any."""
         gated = [row.verdict is None or row.verdict.kind is VerdictKind.AMBIGUOUS for row in self.rows if row.gated]
