@@ -170,10 +170,7 @@ class BenchProgress(RunProgress):
                 text = f"{cases} on {adapter}: one process, then more until {format_duration(schedule.budget_s)} are "
                 text += "over, which narrow the intervals; Ctrl-C shows what is measured by then"
             else:
-                alone_s, beside_s = schedule.left_s(schedule.jobs), schedule.beside_others_s
-                text = f"{cases} on {adapter}, about {format_duration(alone_s)}"
-                if beside_s > 1.5 * alone_s:
-                    text += f", or {format_duration(beside_s)} beside what else runs on this machine"
+                text = f"{cases} on {adapter}, about {format_duration(schedule.left_s(schedule.jobs))}"
             if chosen_n is not None and schedule.budget_s is not None:
                 n = format_count(chosen_n)
                 text += (

@@ -929,6 +929,8 @@ def test_options_may_stand_behind_the_dashes(fake, monkeypatch):
 class _Here:
     """The worker's program in this process, on the device that tests share."""
 
+    pid = os.getpid()
+
     def __init__(self, environment):
         self._program = worker._Worker()
 

@@ -77,13 +77,8 @@ class JudgedRow:
 
     def to_record(self) -> dict[str, Any]:
         """Return it as a line of CSV."""
-        v = self.verdict
-        numbers = {name: getattr(v, name) for name in _OF_VERDICT}
-        return {
-            "case": self.case, "name": self.name, "verdict": v.kind.value, "old_ns": self.old_ns,
-            "new_ns": self.new_ns, **numbers, "pairs": v.old_units, "gated": self.gated, "past_gate": self.past_gate,
-            "reason": v.reason,
-        }  # fmt: skip
+        data = self.to_json()
+        return {**data, **data["verdict"], "verdict": self.verdict.kind.value}
 
 
 @dataclass(frozen=True)

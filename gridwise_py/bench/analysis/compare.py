@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -507,11 +507,15 @@ def _words(names: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class _Part:
-    """One series of a case: how to get it from a result."""
+    """One series of a case."""
 
     part: str
     name: str
-    of: Callable[[Result], Series | None]
+
+    def of(self, result: Result) -> Series | None:
+        """Return it from a result."""
+        series: Mapping[str, Series] = result.whole.series if self.part == "whole" else result.labelled_kernels
+        return series.get(self.name)
 
     def series(self, rounds: Sequence[Result]) -> list[Series]:
         """Return the series of each round that has it."""
@@ -665,24 +669,17 @@ def _quantity_rows(old: Results, new: Results, threshold: float) -> Iterator[Qua
 
 def _parts(old: list[Result], new: list[Result], case: str, notes: list[str]) -> list[_Part]:
     """Return the series that both sides have: of the whole, and of each kernel unless a single one is the whole."""
-
-    def whole(name: str) -> Callable[[Result], Series | None]:
-        return lambda result: result.whole.series.get(name)
-
-    def kernel(label: str) -> Callable[[Result], Series | None]:
-        return lambda result: result.labelled_kernels.get(label)
-
     # In mode latency, the caller's wait counts.
     names = ["gpu_span", "cpu_wall"] if new[0].mode is Mode.LATENCY else ["gpu_span"]
     if not any(result.positive_ns("gpu_span") for result in [*old, *new]):
         names = ["cpu_wall"]  # no timestamps
-    parts = [_Part("whole", name, whole(name)) for name in names]
+    parts = [_Part("whole", name) for name in names]
     sides = [list(dict.fromkeys(label for result in side for label in result.labelled_kernels)) for side in (old, new)]
     if sides[0] == sides[1] and len(sides[0]) == 1 and all(map(_is_one_kernel, [*old, *new])):
         return parts
     for label in sides[0] + [label for label in sides[1] if label not in sides[0]]:
         if label in sides[0] and label in sides[1]:
-            parts.append(_Part("kernel", label, kernel(label)))
+            parts.append(_Part("kernel", label))
         else:
             notes.append(f"{case}: kernel {label} only in {'OLD' if label in sides[0] else 'NEW'}; the whole is judged")
     return parts

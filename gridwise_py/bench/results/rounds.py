@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 
 from ..stats.energy import pooled_energy
-from ..stats.levels import mean_level, process_errors, process_levels
+from ..stats.levels import level_of_processes
 from ..stats.series import Series, Summary
 from ..stats.statistics import summarize
 from .model import CaseKey, Kernel, Rates, Result, Results, Whole
@@ -134,11 +134,8 @@ def _of_processes(summary: Summary, rounds: Sequence[Series], processes: Sequenc
     blocks, of_blocks = [block for block, _ in timed], [process for _, process in timed]
     if len(set(of_blocks)) < 2:
         return summary
-    levels = process_levels(blocks, of_blocks)
-    found = mean_level(levels)
-    errors = process_errors(blocks, of_blocks)
-    within = math.hypot(*errors) / errors.size
-    reach = float(replace(found, within=within).reach(0.95))
+    levels, found = level_of_processes(blocks, of_blocks)
+    reach = float(found.reach(0.95))
     # Two processes may lie so far apart that their interval says nothing.
     low, high = math.exp(found.value - min(reach, 50.0)), math.exp(found.value + min(reach, 50.0))
     return replace(

@@ -24,14 +24,6 @@ def load_note(share: float | None) -> str:
     return f"other work used {100 * (share or 0.0):.0f} % of this machine's processors" if is_busy(share) else ""
 
 
-def crowding() -> float:
-    """Return about how many times as long work takes beside what the machine does now; 1 where that cannot be told."""
-    try:
-        return max(1.0, (os.getloadavg()[0] + 1) / (os.cpu_count() or 1))
-    except (OSError, AttributeError):
-        return 1.0
-
-
 class LoadWatch:
     """Watches the load from its creation on. Only Linux has the counters.
 

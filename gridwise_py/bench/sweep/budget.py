@@ -13,7 +13,6 @@ from statistics import median
 from ..cases.case import array_items
 from ..cases.mode import Mode
 from ..results.model import CaseLevels
-from ..sampling.machine_load import crowding
 from ..sampling.protocol import SamplingProtocol
 from .suite import Job
 
@@ -237,11 +236,6 @@ class Schedule:
     def compile_s(self, job: Job) -> float:
         """Return the expected compile time of a job."""
         return self._model.compile_s(job)
-
-    @property
-    def beside_others_s(self) -> float:
-        """Of all jobs, beside what else the machine does now; on a GPU that hardly matters."""
-        return self.left_s(self.jobs) * (1.0 if self._model.copy_item_ns is None else crowding())
 
     def left_s(self, jobs: Sequence[Job]) -> float:
         """Return the time of the remaining jobs."""
