@@ -21,7 +21,6 @@ from ..results.model import CaseKey, Result, Results, differences
 from ..results.rounds import by_case, pooled, pooled_series
 from ..results.shares import copy_shares
 from ..results.tool_files import POSITION, UNKNOWN_MACHINE
-from ..stats.energy import Judged
 from ..stats.levels import Repeatability
 from ..stats.series import Series
 from ..stats.verdict import Pair, Verdict, VerdictKind, judge_all
@@ -34,18 +33,22 @@ RANKED = tuple(one for one in QUANTITIES if one.in_ranks)
 VERSIONS, ACROSS = ("OLD", "NEW"), ("A", "B")
 
 
+#: What verdicts on times are called of other quantities.
+_OF_QUANTITIES = {"faster": "less", "slower": "more"}
+
+
 @dataclass(frozen=True)
 class Row:
-    """One time of one case in both files.
+    """One time, or another quantity, of one case in both files.
 
     Attributes
     ----------
     case : str
         Its name, with n.
     part : str
-        ``"whole"`` or ``"kernel"``.
+        ``"whole"``, ``"kernel"`` or ``"quantity"``.
     name : str
-        ``"gpu_span"``, ``"cpu_wall"``, or the kernel's label.
+        ``"gpu_span"``, ``"cpu_wall"``, the kernel's label, or of another quantity, such as the energy.
     verdict : Verdict or None
         None if a side has no samples.
     note : str
@@ -57,6 +60,8 @@ class Row:
     old_uncertainty, new_uncertainty : float or None
         Half the interval of each median as a share of it, and never less than half a step of the clock; None without
         an interval.
+    numbers : tuple or None
+        Of another quantity than times: both numbers, each with its text.
     """
 
     case: str
@@ -68,67 +73,30 @@ class Row:
     gated: bool = True
     old_uncertainty: float | None = None
     new_uncertainty: float | None = None
+    numbers: tuple[tuple[float, str], tuple[float, str]] | None = None
 
     @property
     def word(self) -> str:
         """The verdict; empty without one."""
-        return "" if self.verdict is None else self.verdict.kind.value
+        word = "" if self.verdict is None else self.verdict.kind.value
+        return word if self.numbers is None else _OF_QUANTITIES.get(word, word)
 
     @property
     def values(self) -> tuple[float, float] | None:
-        """Both medians in ns; None without a verdict."""
+        """Both medians in ns, or numbers; None without a verdict on times."""
+        if self.numbers is not None:
+            return self.numbers[0][0], self.numbers[1][0]
         return None if self.verdict is None else (self.verdict.old_ns, self.verdict.new_ns)
 
     def texts(self) -> tuple[str, str]:
-        """Return both medians, each with its uncertainty."""
+        """Return both medians or numbers, each with its uncertainty."""
+        if self.numbers is not None:
+            return self.numbers[0][1], self.numbers[1][1]
         if self.verdict is None:
             return format_time(None), format_time(None)
         v = self.verdict
         old = _with_uncertainty(v.old_ns, self.old_uncertainty, v.old_count)
         return old, _with_uncertainty(v.new_ns, self.new_uncertainty, v.new_count)
-
-
-@dataclass(frozen=True)
-class QuantityRow:
-    """A quantity of one case in both files, such as its energy. The gate is on times only.
-
-    Attributes
-    ----------
-    case : str
-    name : str
-        Of the quantity.
-    old, new : float
-    old_text, new_text : str
-    verdict : Judged or None
-    note : str
-        Why there is no verdict.
-    part : str
-        ``"quantity"``.
-    """
-
-    case: str
-    name: str
-    old: float
-    new: float
-    old_text: str
-    new_text: str
-    verdict: Judged | None
-    note: str = ""
-    part: str = "quantity"
-
-    @property
-    def word(self) -> str:
-        """The verdict; empty without one."""
-        return "" if self.verdict is None else self.verdict.verdict
-
-    @property
-    def values(self) -> tuple[float, float]:
-        """The numbers of both files."""
-        return self.old, self.new
-
-    def texts(self) -> tuple[str, str]:
-        """Return both numbers, each with its uncertainty."""
-        return self.old_text, self.new_text
 
 
 def _with_uncertainty(time_ns: float, uncertainty: float | None, count: int) -> str:
@@ -193,7 +161,7 @@ class Comparison:
     remedy : str
         What to do about the obstacles.
     rows : tuple of Row
-    quantities : tuple of QuantityRow
+    quantities : tuple of Row
         Other quantities than times that both files have.
     ranks : tuple of Rank
         With `across`.
@@ -216,7 +184,7 @@ class Comparison:
     gate: float
     obstacles: tuple[str, ...] = ()
     rows: tuple[Row, ...] = ()
-    quantities: tuple[QuantityRow, ...] = ()
+    quantities: tuple[Row, ...] = ()
     ranks: tuple[Rank, ...] = ()
     wrong: tuple[str, ...] = ()
     broken: tuple[str, ...] = ()
@@ -227,7 +195,7 @@ class Comparison:
     sides: tuple[str, str] = VERSIONS
 
     @property
-    def all_rows(self) -> list[Row | QuantityRow]:
+    def all_rows(self) -> list[Row]:
         """The rows of times and quantities, those of a case one below the other."""
         cases = dict.fromkeys(row.case for row in self.rows)
         return [row for case in cases for row in (*self.rows, *self.quantities) if row.case == case]
@@ -651,7 +619,7 @@ def _why_unjudged(
     return "" if old and new else f"a side failed or is wrong{': ' * bool(failed)}{'; '.join(failed)}"
 
 
-def _quantity_rows(old: Results, new: Results, threshold: float) -> Iterator[QuantityRow]:
+def _quantity_rows(old: Results, new: Results, threshold: float) -> Iterator[Row]:
     """Yield a row for each quantity that is judged and that a case has in both files."""
     sides = [by_case([one for one in file.in_order() if not one.error and one.correct]) for file in (old, new)]
     pools = [{result.key: result for result in pooled(file).results} for file in (old, new)]
@@ -661,10 +629,12 @@ def _quantity_rows(old: Results, new: Results, threshold: float) -> Iterator[Qua
             found = None if one.judge is None else one.judge(sides[0][key], sides[1][key], threshold)
             if found is None or None in values:
                 continue
-            before, after = (value for value in values if value is not None)
+            old, new = (
+                (value or 0.0, one.shown_text(pool[key], value)) for pool, value in zip(pools, values, strict=True)
+            )
             verdict, note = (None, found) if isinstance(found, str) else (found, "")
-            old_text, new_text = (one.shown_text(pool[key], value) for pool, value in zip(pools, values, strict=True))
-            yield QuantityRow(pools[0][key].name_with_n, one.heading, before, after, old_text, new_text, verdict, note)
+            case = pools[0][key].name_with_n
+            yield Row(case, "quantity", one.heading, verdict, note, gated=False, numbers=(old, new))
 
 
 def _parts(old: list[Result], new: list[Result], case: str, notes: list[str]) -> list[_Part]:
