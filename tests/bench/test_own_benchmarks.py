@@ -138,7 +138,7 @@ def six(device, kind, size): ...
     both = [found["one"], found["five"]]
     assert names(["kind=a,c"], both, n="4") == {"mine.one kind=a half=0.5 hot n=4", "mine.five kind=c hot n=1"}
     assert names(["kind=c"], both) == {"mine.five kind=c hot n=1"}, "one has no such word"
-    assert len(names(["flag=True"])) == 4 + 4 + 2 + 2, "an axis is for those that have it"
+    assert len(names(["flag=True"])) == 4 + 4 + 2 + 2 + 4, "an axis is for those that have it"
     job = plan_jobs(own_sweeps([found["one"]], ["kind=b"], {"n": "4"}))[0]
     assert (job.case.baseline.primitive, job.case.baseline.axes) == ("mine.one", {"kind": "a", "half": "0.5"})
     assert Case.of_own(found["one"], {"n": 4, "kind": "a", "half": "0.5"}).baseline is None
