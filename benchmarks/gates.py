@@ -1,6 +1,8 @@
 """How often `gridwise compare` is wrong: on stored pairs of runs of the same code, and on invented times.
 
 Usage: python benchmarks/gates.py [OLD.json NEW.json]... [--study stored,invented] [--threshold 2%] [--json FILE]
+       python benchmarks/gates.py --study stored --sets "lavapipe, 3" --slower 1.5 --slower 2
+       python benchmarks/gates.py --audit benchmarks/results/gates_audit.json
 
 No GPU is needed. Of each pair of runs both orders are judged. A regression that is seen is false. Then the times of the
 newer run are multiplied by 1.02, 1.05 and 1.10, and a regression that is not seen is missed. In brackets are 95 %
@@ -13,8 +15,8 @@ which no interval contains.
     invented  levels of processes 0 to 5 % apart (standard deviation), normal or in two modes; each process has 60
               samples with 1 % of noise. Also: how often the interval of the ratio contains the truth.
 
-docs/contribute/statistics.md compares the rules of other tools on the same pairs, from gates_audit.json (made by
-benchmarks/gates_audit.py at commit 79ce4883).
+docs/contribute/statistics.md compares the rules of other tools on the same pairs, from gates_audit.json. Their rows are
+from benchmarks/gates_audit.py at commit 79ce4883; --audit FILE makes those of `gridwise compare` anew.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ import numpy as np
 from click.testing import CliRunner
 from scipy.stats import binomtest
 
+from gridwise_py.bench.results.context import host_context
 from gridwise_py.cli import main as gridwise
 
 RESULTS = Path(__file__).resolve().parent / "results"
@@ -42,7 +45,7 @@ PEERS = (
     ("peers", "peers_again"), ("stream_peer_before", "stream_peer_again"), ("stream_peer_again", "stream_peer"),
 )  # fmt: skip
 LIBRARIES = ("cub", "torch")
-SLOWDOWNS = (1.0, 1.02, 1.05, 1.10)
+SLOWDOWNS = (1.02, 1.05, 1.10)
 #: Of the invented times: how levels lie (the share of processes in the faster mode), and how far they are apart.
 SHAPES = {"normal": None, "two modes, 50:50": 0.5, "two modes, 70:30": 0.7}
 APART, PROCESSES, SAMPLES, NOISE, WITHIN_MODE = (0.0, 0.005, 0.01, 0.05), (2, 3, 5, 7), 60, 0.01, 0.1
@@ -184,24 +187,45 @@ def show(found: Mapping[str, float]) -> str:
     return f"{100 * found['share']:.1f} ({100 * found['low']:.1f} to {100 * found['high']:.1f})"
 
 
-def judge_pairs(pairs: Iterator[tuple[str, Document, Document]], threshold: str) -> list[dict[str, Any]]:
-    """Return a row for each set of pairs: what is false, missed and left open, of all judged rows in both orders."""
-    seen: dict[str, dict[float, list[dict[str, Any]]]] = {}
+#: Verdicts by set and factor.
+Seen = dict[str, dict[float, list[dict[str, Any]]]]
+
+
+def judge_sets(
+    pairs: Iterable[tuple[str, Document, Document]], threshold: str, slowdowns: Sequence[float] = SLOWDOWNS
+) -> Seen:
+    """Return the verdicts on all pairs in both orders, as they are and with the newer run slower."""
+    seen: Seen = {}
     for name, old, new in pairs:
         click.echo(f"{name} …", err=True)
-        for factor in SLOWDOWNS:
+        for factor in (1.0, *slowdowns):
             judged = [*judge(old, slow_down(new, factor), threshold), *judge(new, slow_down(old, factor), threshold)]
             seen.setdefault(name, {}).setdefault(factor, []).extend(judged)
+    return seen
+
+
+def judge_pairs(pairs: Iterable[tuple[str, Document, Document]], *how: Any) -> list[dict[str, Any]]:
+    """Judge pairs as `judge_sets`, and return a row for each set: what is false, missed and left open."""
+    return count(judge_sets(pairs, *how))
+
+
+def count(seen: Seen, gate: float = 0.0) -> list[dict[str, Any]]:
+    """Return a row for each set; what is slower by less than the gate is not seen."""
     rows = []
     for name, by_factor in seen.items():
         trials = len(by_factor[1.0])
-        slower = {f: sum(one["kind"] == "slower" for one in judged) for f, judged in by_factor.items()}
+        slower = {
+            f: sum(one["kind"] == "slower" and one["ratio"] > 1 + gate for one in judged)
+            for f, judged in by_factor.items()
+        }
         row: dict[str, Any] = {
             "set": name,
             "pairs_of_rows": trials // 2,
             "false": share(slower[1.0], trials, trials // 2),
         }
-        row["missed"] = {f"{f - 1:.0%}": share(trials - slower[f], trials, trials // 2) for f in SLOWDOWNS[1:]}
+        row["missed"] = {
+            f"{100 * (f - 1):.0f} %": share(trials - slower[f], trials, trials // 2) for f in slower if f != 1.0
+        }
         row["open"] = sum(one["kind"] == "ambiguous" for one in by_factor[1.0]) / trials
         rows.append(row)
         missed = "; ".join(f"{size} missed {show(found)}" for size, found in row["missed"].items())
@@ -262,23 +286,45 @@ def summary(document: Mapping[str, Any]) -> str:
     return "\n".join([*lines, ""])
 
 
+def audit(path: Path) -> None:
+    """Make the rows of `gridwise compare` in gates_audit.json anew."""
+    document = read(path)
+    seen = {threshold: judge_sets(stored_pairs(), threshold) for threshold in ("2%", "1%")}
+    rules = {"gridwise, 2 %": ("2%", 0.0), "gridwise, 1 %": ("1%", 0.0), "gridwise, gate 5 %": ("2%", 0.05)}
+    for rule, (threshold, gate) in rules.items():
+        for found, row in zip(document["sets"], count(seen[threshold], gate), strict=True):
+            found["rules"][rule] = {"false": row["false"], "missed": row["missed"], "open": row["open"]}
+    document["gridwise_context"] = host_context()
+    path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+
+
 @click.command(help=__doc__.replace("\n\n", "\n\n\b\n"))
 @click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--study", "studies", default="stored,invented", show_default=True)
+@click.option("--sets", default="", metavar="WORD", help="Only the stored sets with this in their names: lavapipe.")
+@click.option("--slower", default=SLOWDOWNS, multiple=True, type=float, help="Factors on the times of the newer run.")
 @click.option("--threshold", default="2%", show_default=True)
-@click.option("--count", default=200, show_default=True, help="Invented rows of each kind.")
+@click.option("--count", "rows", default=200, show_default=True, help="Invented rows of each kind.")
 @click.option("--seed", default=0, show_default=True)
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the rates here.")
-def main(files: tuple[Path, ...], studies: str, threshold: str, count: int, seed: int, json_path: Path | None) -> None:
+@click.option("--audit", "audit_path", type=click.Path(exists=True, path_type=Path), help="Renew this file; no study.")
+def main(
+    files: tuple[Path, ...], studies: str, sets: str, slower: tuple[float, ...], threshold: str, rows: int, seed: int,
+    json_path: Path | None, audit_path: Path | None,
+) -> None:  # fmt: skip
     """Judge, and print."""
+    if audit_path is not None:
+        audit(audit_path)
+        return
     if len(files) % 2:
         raise click.UsageError("files come in pairs: OLD.json NEW.json")
     given = (("given", read(old), read(new)) for old, new in zip(files[::2], files[1::2], strict=True))
-    found: Document = {"threshold": threshold, "count": count, "seed": seed}
+    found: Document = {"threshold": threshold, "count": rows, "seed": seed}
     if "stored" in studies:
-        found["stored"] = judge_pairs(given if files else stored_pairs(), threshold)
+        stored = (pair for pair in stored_pairs() if sets in pair[0])
+        found["stored"] = judge_pairs(given if files else stored, threshold, slower)
     if "invented" in studies:
-        found["invented"] = judge_invented(count, threshold, seed)
+        found["invented"] = judge_invented(rows, threshold, seed)
     if json_path is not None:
         json_path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 

@@ -29,6 +29,7 @@ VARIABLES: dict[str, str] = {
     "GRIDWISE_TUNING": "when a device is first used",
     "GRIDWISE_COPY_THREADS": "when a device is first used, and at conversions",
     "GRIDWISE_CACHE_DIR": "when they are looked up",
+    "GRIDWISE_JUDGE_BUSY": "when times are judged",
     "GRIDWISE_DASK_CPU": "when a worker of a Dask cluster starts",
     "GRIDWISE_FLEET_DIR": "when a device of a fleet is measured",
     "GRIDWISE_DUMP_SHADERS": "when a shader module is made",
@@ -119,6 +120,11 @@ def copy_threads() -> int | None:
     if not text.isdecimal() or int(text) == 0:
         raise ArgumentError(f"GRIDWISE_COPY_THREADS={text!r} must be an integer of at least 1, such as 4; unset it")
     return int(text)
+
+
+def judge_busy() -> bool:
+    """``GRIDWISE_JUDGE_BUSY``: whether times of a CPU beside other work are judged; read when times are judged."""
+    return _one_of("GRIDWISE_JUDGE_BUSY", _FLAGS, False)
 
 
 # ---- per primitive and pipeline

@@ -182,7 +182,11 @@ def _ends(call: str, given: Any, items: np.ndarray | None) -> tuple[Any, Any]:
         raise ArgumentError(f"{call}: {what}, but bins have finite ends; give range=(low, high)")
     if low > high:
         raise ArgumentError(f"{call}: {what}, but bins begin below their end; exchange the two")
-    return (low - 0.5, high + 0.5) if low == high else (low, high)
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+        if low == high:  # beyond 2^53
+            raise ArgumentError(f"{call}: {what}, so large that bins around it have no width; give range=(low, high)")
+    return low, high
 
 
 def _read_as(kind: Any) -> np.dtype:

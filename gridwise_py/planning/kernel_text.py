@@ -205,7 +205,14 @@ class KernelText:
         return found
 
     def check_constants(self, label: str) -> None:
-        """Raise DatatypeError where an override cannot hold its value."""
+        """Raise where there is no override for a constant, or one that cannot hold its value."""
+        overrides = {self._name(each): each.name for each in self._declared.values() if each.kind == "override"}
+        for name in self._constants.keys() - overrides.keys():
+            told = ", ".join(key if key == own else f"{key} (of {own})" for key, own in overrides.items())
+            raise ArgumentError(
+                f"{label}: constants has {name!r}, but the WGSL has no such override; there are {told or 'none'}: one "
+                f"with @id goes by that number"
+            )
         for each in self._declared.values():
             value, kind = self._given(each), self._kind(each)
             if value is not None and kind in _NUMBERS and not _holds(_NUMBERS[kind], np.asarray(float(value))):
@@ -233,8 +240,12 @@ class KernelText:
 
     def _given(self, each: Declaration) -> Any:
         """Return what the caller gives for an override; None for anything else."""
+        return self._constants.get(self._name(each)) if each.kind == "override" else None
+
+    def _name(self, each: Declaration) -> str:
+        """Return what the caller names an override by: its ``@id``, else its name."""
         number = self._number(each.attributes.get("id", ""))
-        return self._constants.get(each.name if number is None else str(number)) if each.kind == "override" else None
+        return each.name if number is None else str(number)
 
     def _kind(self, each: Declaration) -> str:
         """Return the type of a constant or an override; empty where its expression would tell."""

@@ -143,7 +143,7 @@ class Kernel(Primitive):
         self._wgsl = wgsl
         self._workgroups = workgroups
         self._entry_point = entry_point
-        self._constants = dict(constants or {})
+        self._constants = {str(name): value for name, value in (constants or {}).items()}
         self._work = work
         self._shader_checks: ShaderChecks = one_of("shader_checks", shader_checks, SHADER_CHECKS)
         self._in_place: list[str] = [name for name, access in bindings.items() if access == "read_write"]
@@ -206,6 +206,11 @@ class Kernel(Primitive):
             )
         if variable.group != 0:
             raise ArgumentError(f"{self._label}: {name} is in @group({variable.group}); put it into @group(0)")
+        if not variable.access:
+            raise ArgumentError(
+                f"{self._label}: {name} is a {variable.type}, and a Kernel binds arrays and uniforms only: read from a "
+                f"var<storage, read> {name}: array<f32> instead"
+            )
         if variable.access != ("read_write" if access == "write" else access):
             raise ArgumentError(
                 f"{self._label}: bindings says {access!r} of {name}, but the WGSL declares it as {variable.access!r}; "

@@ -301,5 +301,5 @@ def _checked_range(name: str, given: Any) -> tuple[Any, Any]:
     except ValueError as error:
         raise ArgumentError(f"{name}: range={given!r}, but must be two numbers ({error})") from error
     if not finite or not low < high:
-        raise ArgumentError(f"{name}: range={given!r} must be two finite numbers, the first one below the second")
+        raise ArgumentError(f"{name}: range=({low}, {high}) must be two finite numbers, the first one below the second")
     return low, high

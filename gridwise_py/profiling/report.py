@@ -175,7 +175,8 @@ def _cells(row: KeyAverage) -> dict[str, str]:
         return "–" if row.cpu_time_total_ns is None else format_time(time_ns)
 
     def gpu_time(time_ns: float | None) -> str:
-        return format_time(time_ns, "not measured")
+        # Of what only the CPU does there is none.
+        return "–" if time_ns == 0 and row.cpu_time_total_ns is not None else format_time(time_ns, "not measured")
 
     cells = (
         clean(row.name), row.kind, cpu_time(row.self_cpu_time_ns), cpu_time(row.cpu_time_total_ns),

@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 import zipfile
 from collections import defaultdict
 from dataclasses import replace
@@ -32,6 +33,7 @@ from gridwise_py.bench.ab.turns import SIDES, MeasuredCase, Progress, Settings, 
 from gridwise_py.bench.cases.case import Case
 from gridwise_py.bench.cases.mode import Mode
 from gridwise_py.bench.cases.own_files import OwnCodeError
+from gridwise_py.bench.sampling import machine_load
 from gridwise_py.bench.stats.verdict import Pair, VerdictKind, judge_all
 from gridwise_py.bench.sweep.suite import Job
 from gridwise_py.cli import main
@@ -252,7 +254,7 @@ def test_a_worker_that_fails(program, monkeypatch, text, message, is_dead):
         with pytest.raises(SideError, match=message) as caught:
             worker.ask("hello")
         assert caught.value.is_dead is is_dead
-    assert worker._process.returncode is not None
+    assert worker.returncode is not None
 
 
 def test_the_worker_imports_the_library_of_its_side_only(tmp_path):
@@ -396,7 +398,7 @@ ADAPTER = {"device": "Fake GPU", "vendor": "Fake", "vendor_id": 1, "adapter_type
 class FakeWorker:
     """Takes exact times; a process has a level, and there is a drift that both sides share."""
 
-    drift = 1.0
+    drift, pid = 1.0, os.getpid()
 
     def __init__(self, environment):
         self.side = environment.given
@@ -611,10 +613,41 @@ def test_the_table_says_what_its_numbers_are_and_keeps_the_lines_of_an_error(fak
     assert lines[at + 1] == "  line 3: f(x)"
     text = " ".join(" ".join(lines).split())
     assert "OLD, NEW: medians of all turns. NEW − OLD: the mean of what neighbouring turns differ by" in text
-    assert not judged.undecided
+    assert not judged.undecided_share
     ambiguous = replace(judged.rows[0], verdict=replace(judged.rows[0].verdict, kind=VerdictKind.AMBIGUOUS))
-    assert replace(judged, rows=(ambiguous,)).undecided
-    assert not replace(judged, rows=(replace(ambiguous, gated=False),)).undecided
+    assert replace(judged, rows=(ambiguous,)).undecided_share
+    assert not replace(judged, rows=(replace(ambiguous, gated=False),)).undecided_share
+
+
+def test_other_work_on_a_cpu_leaves_rows_open_and_is_printed(fake, monkeypatch):
+    for side in SIDES:
+        fake.said[side, "hello"]["adapter"]["adapter_type"] = "CPU"
+        fake.said[side, "hello"]["versions"] = {"gridwise_py": "1", "wgpu": "1", "python": "3"}
+    kinds = {}
+    for load, judges in ((0.05, "0"), (0.45, "0"), (0.45, "1")):
+        monkeypatch.setattr(machine_load.LoadWatch, "share", lambda self, load=load: load)
+        monkeypatch.setenv("GRIDWISE_JUDGE_BUSY", judges)
+        judged = _judged(fake)
+        kinds[load, judges] = {str(row.verdict.kind) for row in judged.rows}
+        console = Console(width=200, file=io.StringIO())
+        console.print(JudgedTable(judged))
+        text = console.file.getvalue()
+        assert "(software on the CPU)" in text
+        assert ("other work used 45 % of this machine's processors" in text) == (load > 0.1)
+        assert ("GRIDWISE_JUDGE_BUSY=1 judges beside other work" in text) == ((load, judges) == (0.45, "0"))
+    assert kinds == {(0.05, "0"): {"slower"}, (0.45, "0"): {"ambiguous"}, (0.45, "1"): {"slower"}}
+
+
+def test_the_load_is_without_the_processes_that_measure():
+    child = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        watches = machine_load.LoadWatch([child.pid]), machine_load.LoadWatch()
+        time.sleep(0.5)
+        without, with_it = (watch.share() for watch in watches)
+    finally:
+        child.kill()
+        child.wait()
+    assert without is None or with_it >= without
 
 
 def test_one_pair_is_no_verdict(fake):
@@ -895,6 +928,8 @@ def test_options_may_stand_behind_the_dashes(fake, monkeypatch):
 
 class _Here:
     """The worker's program in this process, on the device that tests share."""
+
+    pid = os.getpid()
 
     def __init__(self, environment):
         self._program = worker._Worker()

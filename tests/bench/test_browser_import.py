@@ -299,8 +299,8 @@ def test_visits_to_a_page_are_processes():
 def test_only_visits_to_one_page_on_one_device_go_together():
     (one,) = _visits("one", [400_000])
     for other, why in (
-        (_visits("a", [400_000], name="Another")[0], "the adapter is Invented 9000 and Another"),
-        (_visits("b", [400_000], bundle_sha256="d" * 64)[0], "the page is bbb.* and ddd"),
+        (_visits("a", [400_000], name="Another")[0], "adapter is Invented 9000 and Another"),
+        (_visits("b", [400_000], bundle_sha256="d" * 64)[0], "page is bbb.* and ddd"),
         (write(Path("native.json"), document([measurement()])),
          "native.json is of gridwise bench, which measures in several processes itself"),
         (one, "two are the same run"),

@@ -127,7 +127,7 @@ def test_times_with_other_run_time_checks_are_not_judged(run):
         notes = [note for note in c.notes if "run-time checks" in note]
         assert len(notes) == (told is not None)
         assert told is None or f"({told}: {primitive}" in notes[0]
-        assert told is None or (c.undecided and {row.note for row in c.rows} == {"the run-time checks differ"})
+        assert told is None or (c.undecided_share and {row.note for row in c.rows} == {"the run-time checks differ"})
         ranked = compare(a, b, across=True).notes
         assert any("run-time checks" in note for note in ranked) == (told is not None)
 
@@ -144,6 +144,41 @@ def test_settings_that_change_a_time_are_marked():
     (note,) = compare(a, b).notes
     assert note.startswith("OLD has batch_trials = 1, NEW 200, so rows of mode batch may differ")
     assert compare(a, a).notes == ()
+
+
+def test_walls_without_timestamps_count_for_the_gate():
+    a, b = document(), document(seed=2)
+    for result in (*a["results"], *b["results"]):
+        result["whole"]["series"] = {"cpu_wall": result["whole"]["series"]["gpu_span"]}
+        result |= {"kernels": []}
+        result["whole"] |= {"gpu_span_ns": None, "cpu_wall_ns": result["whole"]["series"]["cpu_wall"]["samples_ns"][0]}
+    assert {(row.name, row.gated) for row in compare(a, b).rows} == {("cpu_wall", True)}
+
+
+def test_another_number_of_cpus_is_another_machine(run):
+    a, b = document(), document(seed=2)
+    b["context"] = {**b["context"], "host": {**b["context"]["host"], "cpu_count": 99}}
+    done = run(a, b)
+    assert (done.exit_code, "CPUs: OLD has " in done.output) == (3, True)
+    assert run(a, b, "--force").exit_code == 0
+    assert run(a, b, "--across").exit_code == 0
+
+
+def _in_processes(seed, factor):
+    """Return results of a case in five processes, beside other work."""
+    rng = np.random.default_rng(seed)
+    return [{**_single(rng, scale=factor), "process": process, "other_load": 0.5} for process in range(5)]
+
+
+def test_a_machine_that_is_always_busy(monkeypatch):
+    """Rows are judged by their intervals where that is asked for, and say so."""
+    files = [document(device=LAVAPIPE, entries=_in_processes(*one)) for one in ((1, 1.0), (2, 2.0))]
+    (row,) = compare(*files).rows
+    assert (row.verdict.cause, "GRIDWISE_JUDGE_BUSY=1" in row.verdict.settle) == (Cause.MACHINE, True)
+    monkeypatch.setenv("GRIDWISE_JUDGE_BUSY", "1")
+    (row,) = compare(*files).rows
+    assert (row.verdict.kind, row.past_gate) == (VerdictKind.SLOWER, True)
+    assert row.verdict.reason.endswith("; beside other work (GRIDWISE_JUDGE_BUSY)")
 
 
 def test_a_file_that_lacks_results_is_marked(run):
@@ -821,10 +856,12 @@ def test_markdown_is_a_table(nasty):
 
 def test_json_has_everything(nasty):
     data = json.loads(compare_render.render(nasty, "json"))
-    assert data["schema"] == "gridwise.compare"
+    assert (data["schema"], data["schema_version"]) == ("gridwise.compare", 3)
     assert data["regressed"] is True
     (row,) = [row for row in data["rows"] if row["past_gate"]]
-    assert row["verdict"]["kind"] == "slower"
+    assert (row["verdict"]["kind"], row["verdict"]["unit"]) == ("slower", "sample")
+    assert {"old_units", "new_units", "between_sd", "within_sd", "cause", "statement"} <= row["verdict"].keys()
+    assert "process_std" not in row["verdict"], "which version 2 had"
     assert row["verdict"]["ratio"] == pytest.approx(1.2)
 
 

@@ -256,7 +256,7 @@ def test_joules_of_two_files_are_judged_by_their_windows():
     for joules, verdict in ((1.1, "more"), (0.9, "less"), (1.0, "same")):
         found = compare(old, _file(joules), threshold=0.02)
         (row,) = found.quantities
-        assert (row.name, row.verdict.verdict, row.old) == ("energy", verdict, old.results[0].energy.joules)
+        assert (row.name, row.word, row.values[0]) == ("energy", verdict, old.results[0].energy.joules)
         assert row.verdict.ratio == pytest.approx(joules)
         assert row.verdict.low <= joules <= row.verdict.high
         assert not found.regressed, "the gate is on times"

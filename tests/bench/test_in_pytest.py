@@ -317,6 +317,17 @@ def test_further_runs_are_further_processes_which_decide_together(run, invented,
     assert len(gw.read_results(pytester.path / "new.json").results) == 20, "nothing of other shaders was added"
 
 
+def test_a_run_that_judged_nothing_fails(run, invented, pytester):
+    run(ONE, "--gridwise-json", "base.json").assert_outcomes(passed=1)
+    two = ONE.partition("def test_one")
+    both = ONE + "".join(two[1:]).replace("test_one", "test_two")
+    for text, passed, code in ((ONE.replace("test_one", "test_two"), 1, 1), (both, 2, 0)):
+        result = run(text, "--gridwise-compare", "base.json")
+        result.assert_outcomes(passed=passed)
+        assert int(result.ret) == code
+        assert ("no benchmark was judged against base.json; measure base.json again" in _said(result)) == bool(code)
+
+
 def test_a_benchmark_that_the_stored_file_lacks_passes_and_is_named(run, invented, pytester):
     run(ONE, "--gridwise-json", "base.json").assert_outcomes(passed=1)
     result = run(ONE.replace("test_one", "test_two"), "--gridwise-compare", "base.json", "--gridwise-fail-ambiguous")

@@ -118,9 +118,11 @@ def two(device, rows, columns): ...
 def three(device, flag): ...
 @gw.benchmarked(kind=["b", "c"])
 def five(device, kind): ...
+@gw.benchmarked(kind=["a", "b"], size=[4, 8], baseline="kind=a, size=8")
+def six(device, kind, size): ...
 """)
     )
-    assert list(found) == ["one", "two", "three", "four", "five"]
+    assert list(found) == ["one", "two", "three", "four", "five", "six"]
 
     def names(asked=(), workloads=(), **short):
         return {str(job) for job in plan_jobs(own_sweeps(workloads or list(found.values()), asked, short))}
@@ -136,12 +138,15 @@ def five(device, kind): ...
     both = [found["one"], found["five"]]
     assert names(["kind=a,c"], both, n="4") == {"mine.one kind=a half=0.5 hot n=4", "mine.five kind=c hot n=1"}
     assert names(["kind=c"], both) == {"mine.five kind=c hot n=1"}, "one has no such word"
-    assert len(names(["flag=True"])) == 4 + 4 + 2 + 2, "an axis is for those that have it"
+    assert len(names(["flag=True"])) == 4 + 4 + 2 + 2 + 4, "an axis is for those that have it"
     job = plan_jobs(own_sweeps([found["one"]], ["kind=b"], {"n": "4"}))[0]
     assert (job.case.baseline.primitive, job.case.baseline.axes) == ("mine.one", {"kind": "a", "half": "0.5"})
     assert Case.of_own(found["one"], {"n": 4, "kind": "a", "half": "0.5"}).baseline is None
     (job, _) = plan_jobs(own_sweeps([found["four"]], [], {}))
     assert (job.case.n, job.case.baseline.primitive, job.case.baseline.axes) == (1, "mine.three", {"flag": "True"})
+    of_six = [job.case.baseline for job in plan_jobs(own_sweeps([found["six"]], [], {}))]
+    assert [None if one is None else one.axes for one in of_six].count({"kind": "a", "size": "8"}) == 3
+    assert of_six.count(None) == 1
 
 
 def test_values_are_those_that_were_declared(write, device):

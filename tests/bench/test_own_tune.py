@@ -83,6 +83,15 @@ def _standing(point):
     return {tuple(map(str, one.values.values())): one.standing.value for one in point.variants}
 
 
+def test_other_work_on_a_cpu_leaves_variants_open(sweeps_of, monkeypatch):
+    busy = {"protocol": {"on_cpu": True}, "other_load": 0.5, "rng": np.random.default_rng(0)}
+    contests = contests_of(sweeps_of(axes=["tile=1,2", "unroll=True", "n=4"]))
+    for judges, standing in (("0", "ambiguous"), ("1", "slower")):
+        monkeypatch.setenv("GRIDWISE_JUDGE_BUSY", judges)
+        ((point,), _) = tune(contests, lambda n, tile, _: {"level_ns": 1e5 * (1 + 0.1 * int(tile)), **busy})
+        assert _standing(point) == {("1", "True"): "best", ("2", "True"): standing}
+
+
 # ---- what competes
 
 

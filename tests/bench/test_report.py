@@ -221,7 +221,7 @@ def test_a_median_is_one_text_with_three_digits_and_its_uncertainty_everywhere(p
     for table, heading in (("Summary", "time"), ("Results", "GPU time"), ("Results", "CPU wall")):
         assert [cell[0] for cell in found.column(table, heading)] == [wanted]
     shared = found.shared()
-    assert [one["median"] for case in shared["samples"] for one in case["series"]] == [wanted]
+    assert [one["time"] for case in shared["samples"] for one in case["series"]] == [wanted]
     drawn = [row for spec in shared["charts"].values() for row in _rows(spec)]
     assert {row["time"] for row in drawn if "time" in row} == {wanted}
     assert {row["text"] for row in drawn if "text_at" in row} == {wanted}
@@ -293,8 +293,18 @@ def test_many_samples_are_thinned_and_it_says_how_many(page):
     assert series["count"] == len(samples) > len(series["ns"])
     assert series["ns"] == pytest.approx([samples[i] for i in series["at"]], rel=1e-5)
     assert {0, len(samples) - 1, int(np.argmin(samples)), int(np.argmax(samples))} <= set(series["at"])
-    assert series["median_ns"] == np.median(samples)
+    assert series["time_ns"] == np.median(samples)
     assert f"{len(samples) - len(series['ns']):,} of {len(samples):,} samples" in " ".join(found.text)
+
+
+def test_the_picture_of_drift_is_relative_to_the_time_in_the_table(page):
+    made = document([measurement(count=6, scale_ns=level) for level in (1e5, 1e5, 4e5)])
+    for process, result in enumerate(made["results"]):
+        result |= {"process": process, "position": 0}
+    found = page(a=made)
+    (case,) = found.shared()["samples"]
+    ((time, *_),) = found.column("Summary", "time")
+    assert case["series"][0]["time"] == time
 
 
 def test_rounds_follow_each_other(page):

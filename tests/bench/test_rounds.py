@@ -10,6 +10,7 @@ from gridwise_py.bench.calibrate.calibration import Calibration
 from gridwise_py.bench.calibrate.probes import TickCheck
 from gridwise_py.bench.cases.mode import Mode
 from gridwise_py.bench.report.table import results_table
+from gridwise_py.bench.results.dataframe import records_of
 from gridwise_py.bench.results.entries import result_of
 from gridwise_py.bench.results.rounds import pooled
 from gridwise_py.bench.results.schema import check_document
@@ -142,6 +143,17 @@ def test_two_rounds_are_told_apart_by_student_t():
     summary = entry.gpu_span.summary
     assert summary.ci_high_ns - summary.median_ns == pytest.approx(12.706 * 0.5, abs=1e-3)
     assert summary.median_ns - summary.ci_low_ns == pytest.approx(12.706 * 0.5, abs=1e-3)
+
+
+def test_one_name_is_one_statistic():
+    """The median is of all samples, as the quartiles are; the time that tables show has its own name."""
+    made = _rounds([100.0] * 6, [100.0] * 6, [400.0] * 6)
+    for process, entry in enumerate(made["results"]):
+        entry["process"] = process
+    (row,) = (row for row in records_of(pooled(loaded(made))) if (row["part"], row["series"]) == ("whole", "gpu_span"))
+    assert (row["q1_ns"], row["median_ns"], row["q3_ns"]) == (100, 100, 400)
+    assert row["time_ns"] == pytest.approx(100 * 4 ** (1 / 3))
+    assert row["ci_low_ns"] < row["time_ns"] < row["ci_high_ns"]
 
 
 def test_what_no_round_pools_is_that_of_the_first_or_of_the_first_that_has_it():

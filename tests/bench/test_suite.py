@@ -428,7 +428,7 @@ def test_an_interrupt_ends_the_worker(workers, monkeypatch):
 
     class Interrupted(worker.Worker):
         def measure(self, job):
-            made.append(self._process)
+            made.append(self)
             raise KeyboardInterrupt
 
     monkeypatch.setattr(runner, "Worker", Interrupted)

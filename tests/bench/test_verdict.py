@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gridwise_py import ArgumentError
+from gridwise_py.bench.stats.levels import Repeatability
 from gridwise_py.bench.stats.series import Series
 from gridwise_py.bench.stats.statistics import Stopping, StoppingRule
 from gridwise_py.bench.stats.verdict import Cause, Pair, VerdictKind, judge_all
@@ -403,6 +404,8 @@ def test_an_interval_whose_ends_say_nothing_is_too_noisy():
     rng = np.random.default_rng(3)
     noisy = [np.exp(rng.standard_normal(8)) for _ in range(2)]
     assert judge(*noisy).too_noisy
+    learnt = judge_all([Pair(*_pair(1.0), repeatability=Repeatability(1.0, 5.0))])[0]
+    assert (learnt.cause, learnt.too_noisy) == (Cause.SINGLE, True)
     # A clock that was four times slower is no noise: the ends say how far it may reach.
     assert not judge_all([Pair(*_pair(1.0), clock_ratio=4.0)])[0].too_noisy
 

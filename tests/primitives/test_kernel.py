@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -114,7 +115,6 @@ BROKEN = {
     "not WGSL": SCALE + "#version 450\nvoid main() {}",
     "another entry point": SCALE.replace("fn main", "fn other"),
     "read-only written": SCALE.replace("y[id.x] = ", "x[id.x] = "),
-    "unknown constant": SCALE,
 }  # fmt: skip
 BROKEN["binding that is not given"] = "@group(0) @binding(5) var<storage> z: array<f32>;" + SCALE.replace(
     "FACTOR * x", "z[0] * x"
@@ -124,10 +124,9 @@ BROKEN["binding that is not given"] = "@group(0) @binding(5) var<storage> z: arr
 @pytest.mark.parametrize("name", BROKEN)
 def test_broken_wgsl_is_an_error_with_the_numbered_text(device, name, wgpu_errors):
     x, y = gw.asarray(X, device), gw.asarray(X, device)
-    constants = {"NOTHING": 1} if name == "unknown constant" else None
     for _ in range(2):
         with pytest.raises(gw.ShaderError, match="mine") as caught:
-            gw.Kernel(device, BROKEN[name], BINDINGS, _groups, constants=constants, label="mine")
+            gw.Kernel(device, BROKEN[name], BINDINGS, _groups, label="mine")
     wgpu_errors.clear()  # naga logs some of these as well
     lines = BROKEN[name].splitlines()
     for i, line in enumerate(lines, 1):
@@ -135,6 +134,30 @@ def test_broken_wgsl_is_an_error_with_the_numbered_text(device, name, wgpu_error
     assert caught.value.text == BROKEN[name]
     assert ("declares z as well" in str(caught.value)) == (name == "binding that is not given")
     np.testing.assert_array_equal(_scale(device).execute(x=x, y=y).output.to_numpy(), 2 * X)
+
+
+def test_constants_that_the_text_lacks_name_those_that_it_has(device):
+    numbered = SCALE.replace("override FACTOR", "@id(7) override FACTOR")
+    assert numbered != SCALE
+    for text, constants, told in (
+        (SCALE, {"NOTHING": 1}, "has 'NOTHING', but the WGSL has no such override; there are FACTOR"),
+        (numbered, {"FACTOR": 3}, "has 'FACTOR', but the WGSL has no such override; there are 7 (of FACTOR)"),
+        (SCALE.replace("override FACTOR", "const FACTOR"), {"FACTOR": 3}, "there are none"),
+    ):
+        with pytest.raises(gw.ArgumentError, match=re.escape(told)):
+            gw.Kernel(device, text, BINDINGS, _groups, constants=constants)
+    x = gw.asarray(X, device)
+    for key in (7, "7"):  # as it says
+        run = gw.Kernel(device, numbered, BINDINGS, _groups, constants={key: 3}).execute(x=x, y=gw.empty_like(x))
+        np.testing.assert_array_equal(run.output.to_numpy(), 3 * X)
+
+
+def test_a_texture_is_no_argument(device):
+    text = "@group(0) @binding(5) var t: texture_2d<f32>;" + SCALE
+    with pytest.raises(
+        gw.ArgumentError, match=r"t is a texture_2d<f32>, .*read from a var<storage, read> t: array<f32>"
+    ):
+        gw.Kernel(device, text, {**BINDINGS, "t": "read"}, _groups)
 
 
 # naga panics on a pointer to an element as an argument, which ends the process.

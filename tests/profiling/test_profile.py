@@ -206,6 +206,9 @@ def test_the_table(timed):
         gw.cumsum(x)
         gw.sum(x[:100])
         gw.sum(x)
+    text = prof.key_averages().table()
+    encode = next(row for row in text.splitlines() if row.startswith("encode "))
+    assert "0 ns" not in encode, "it has no time on the GPU"
     text = prof.key_averages().table(sort_by="gpu_time_total", row_limit=2)
     assert text.startswith(gw.capabilities(timed).adapter)
     assert "[bold]markup[/bold]" in text

@@ -138,7 +138,7 @@ def test_the_audit_of_gates_is_of_the_stored_pairs():
     (row,) = gates.judge_pairs([next(pair for pair in pairs if pair[0] == "h100, 7 processes")], "2%")
     assert row["pairs_of_rows"] == 32
     assert row["false"]["share"] == 0
-    assert row["missed"]["10%"]["share"] == 0
+    assert row["missed"]["10 %"]["share"] == 0
     assert "| median, 5 % |" in gates.summary(stored)
 
 

@@ -12,6 +12,7 @@ PACKAGE = Path(gw.__file__).parent
 FLAGS = {
     "GRIDWISE_DASK_CPU": (settings.dask_cpu, False),
     "GRIDWISE_HOLD_CLOCK": (settings.hold_clock, False),
+    "GRIDWISE_JUDGE_BUSY": (settings.judge_busy, False),
     "GRIDWISE_LAUNCH_BLOCKING": (settings.launch_blocking, False),
     "GRIDWISE_MAP_ARRAYS": (settings.map_arrays, True),
     "GRIDWISE_TRACEBACK": (settings.traceback, False),

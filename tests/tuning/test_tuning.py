@@ -12,6 +12,7 @@ from click.testing import CliRunner
 import gridwise_py as gw
 from gridwise_py.bench.checks.check import differences
 from gridwise_py.bench.results.context import run_context
+from gridwise_py.bench.sampling.machine_load import LoadWatch
 from gridwise_py.bench.sweep import contest as contest_module
 from gridwise_py.bench.sweep import tune as tune_module
 from gridwise_py.bench.sweep.tune import tune
@@ -202,12 +203,12 @@ def test_the_files_of_the_package_are_as_a_search_writes_them():
 def timed(monkeypatch):
     """Return a function that sets what each shape of each search takes; the first one is the model's own."""
 
-    def set_times(*factors, again=None):
+    def set_times(*factors, again=None, on_cpu=False):
         seeds = itertools.count()
 
         class Turns:
             def __init__(self, *_):
-                self.calls = 0
+                self.calls, self.on_cpu = 0, on_cpu
 
             def warm_up(self, calls, seconds):
                 del seconds
@@ -247,6 +248,15 @@ def test_the_fastest_wins_and_is_kept_and_used(renewed_device, folder, timed):
     tune(renewed_device, ["reduce"], max_items=1000)
     assert gw.capabilities(renewed_device).tuning is None
     assert TuningStore(device_key(renewed_device)).findings() is None
+
+
+def test_other_work_on_a_cpu_lets_no_shape_win(renewed_device, folder, timed, monkeypatch):
+    monkeypatch.setattr(LoadWatch, "share", lambda self: 0.5)
+    for on_cpu, judges, verdict in ((False, "0", "faster"), (True, "0", "ambiguous"), (True, "1", "faster")):
+        monkeypatch.setenv("GRIDWISE_JUDGE_BUSY", judges)
+        timed(1.0, 0.7, on_cpu=on_cpu)
+        (last,) = tune(renewed_device, ["reduce"], max_items=1000)
+        assert (last.trials[1].verdict, last.changed) == (verdict, verdict == "faster")
 
 
 def test_what_is_not_faster_once_more_does_not_win(renewed_device, folder, timed):

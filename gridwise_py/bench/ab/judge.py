@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ...storage.json_files import json_data
-from ..stats.verdict import Cause, Verdict, VerdictKind, judge_all
+from ..stats.verdict import JUDGE_BUSY, Cause, Verdict, VerdictKind, judge_all
 from .environments import Environment
 from .taken import SIDES, Measured, MeasuredCase
 from .turns import Settings
@@ -61,6 +61,8 @@ class JudgedRow:
             return "another --threshold: the difference is about as large"
         if v.cause is Cause.CLOCK_STEP:
             return "times of a finer clock, or with more digits; or more work for each time"
+        if v.cause is Cause.MACHINE:
+            return f"a machine with less other work; {JUDGE_BUSY}"
         if v.needed is not None and v.needed <= _MOST_PAIRS:
             return f"--pairs {v.needed}"
         return "a larger --threshold, or a machine with less other work"
@@ -75,13 +77,8 @@ class JudgedRow:
 
     def to_record(self) -> dict[str, Any]:
         """Return it as a line of CSV."""
-        v = self.verdict
-        numbers = {name: getattr(v, name) for name in _OF_VERDICT}
-        return {
-            "case": self.case, "name": self.name, "verdict": v.kind.value, "old_ns": self.old_ns,
-            "new_ns": self.new_ns, **numbers, "pairs": v.old_units, "gated": self.gated, "past_gate": self.past_gate,
-            "reason": v.reason,
-        }  # fmt: skip
+        data = self.to_json()
+        return {**data, **data["verdict"], "verdict": self.verdict.kind.value}
 
 
 @dataclass(frozen=True)
@@ -128,11 +125,6 @@ class Judged:
         return bool(self.broken) or any(row.past_gate for row in self.rows)
 
     @property
-    def undecided(self) -> bool:
-        """Whether a row is ambiguous that the gate applies to."""
-        return self.undecided_share > 0
-
-    @property
     def undecided_share(self) -> float:
         """The share of the rows that the gate applies to that are ambiguous; 0 without any."""
         gated = [row.verdict.kind is VerdictKind.AMBIGUOUS for row in self.rows if row.gated]
@@ -165,6 +157,7 @@ class Judged:
                         "case": case.name,
                         "trials": case.trials,
                         "samples": case.samples,
+                        "other_load": case.other_load,
                         "log_ratios": case.logs,
                         "times_ns": case.times_ns,
                     }

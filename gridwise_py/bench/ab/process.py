@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from ..sweep.line_process import LineProcess, ProcessEnded
@@ -31,7 +30,7 @@ class SideError(Exception):
         self.is_interrupted = is_interrupted
 
 
-class Worker:
+class Worker(LineProcess):
     """A process in the environment of one side; use it in a ``with`` block.
 
     Parameters
@@ -41,17 +40,7 @@ class Worker:
 
     def __init__(self, environment: Environment):
         # -P: the folder of the program, which is that of this package, is not searched for modules.
-        self._process = LineProcess([str(environment.python), "-P", str(_PROGRAM)], environment.variables())
-
-    def __enter__(self) -> Worker:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None:
-            self._process.end()  # by itself, so that it destroys its device
-        self._process.kill()
+        super().__init__([str(environment.python), "-P", str(_PROGRAM)], environment.variables())
 
     def ask(self, do: str, **options: Any) -> dict[str, Any]:
         """Send a command and return the answer.
@@ -66,12 +55,12 @@ class Worker:
 
     def send(self, do: str, **options: Any) -> None:
         """Send a command, and do not wait for its answer."""
-        self._process.send({"do": do, **options})
+        self.request({"do": do, **options})
 
     def answer(self) -> dict[str, Any]:
         """Return the answer to the last command; raises as `ask`."""
         try:
-            found = self._process.answer(_TIMEOUT_S)
+            found = self.reply(_TIMEOUT_S)
         except ProcessEnded as ended:
             raise SideError(f"its process {ended}", is_dead=True, is_interrupted=ended.is_interrupted) from None
         if "error" in found:

@@ -11,6 +11,7 @@ from ...display.quantities import format_time
 from ...display.table import Cell, Column, Table
 from ...display.terminal import clean, clean_lines
 from ..report.text_table import TextTable
+from ..sampling.machine_load import load_note
 from ..stats.verdict import VerdictKind
 from .judge import Judged, JudgedRow
 from .taken import SIDES
@@ -47,9 +48,9 @@ class JudgedTable:
         judged = self._judged
         for side in SIDES:
             yield Text(clean(self._side(side)))
-        settings = judged.settings
+        settings, adapter = judged.settings, judged.measured.sides[SIDES[1]]["adapter"]
         facts = [
-            str(judged.measured.sides[SIDES[1]]["adapter"]["device"]),
+            f"{adapter['device']}{' (software on the CPU)' if adapter.get('adapter_type') == 'CPU' else ''}",
             _CLOCK[judged.measured.clock],
             settings.describe(_pairs(judged)),
         ]
@@ -94,7 +95,7 @@ class JudgedTable:
         judged = self._judged
         yield from (f"wrong result: {text}" for text in judged.wrong)
         yield from (f"no longer runs: {text}" for text in judged.broken)
-        yield from judged.notes
+        yield from filter(None, (load_note(max(case.other_load for case in judged.measured.cases)), *judged.notes))
         for row in judged.rows:
             if row.verdict.kind is VerdictKind.AMBIGUOUS:
                 yield f"ambiguous: {row.case}, {row.name}: {row.verdict.reason}; to settle it: {row.settle}"

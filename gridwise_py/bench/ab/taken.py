@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError
+from ..sampling.machine_load import is_busy
 from ..stats.verdict import Pair
 from ..sweep.suite import Job
 
@@ -63,6 +64,10 @@ class MeasuredCase:
         By side, the run-time checks of a user's kernels.
     taken : list of dict from str to TakenRow
         For each pair of processes that measured all its turns, what it measured, by row.
+    other_load : float
+        The largest share of all processors that other processes used while a pair of processes measured it.
+    on_cpu : bool
+        Whether the adapter is a CPU.
     step_ns : float
         The smallest difference between two timestamps that was seen, per trial.
     """
@@ -78,6 +83,8 @@ class MeasuredCase:
         self.unchecked: bool = False
         self.shader_checks: dict[str, str | None] = {}
         self.taken: list[dict[str, TakenRow]] = []
+        self.other_load: float = 0.0
+        self.on_cpu: bool = False
         self.step_ns: float = math.inf
 
     @property
@@ -114,7 +121,10 @@ class MeasuredCase:
         processes = [number for number, one in taken for _ in one.logs]
         # Of the GPU's clock: CPU walls have no steps that matter.
         step_ns = self.step_ns if math.isfinite(self.step_ns) and row != "cpu_wall" else 0.0
-        return Pair(old, new, step_ns, old_processes=processes, new_processes=processes, in_turns=True)
+        return Pair(
+            old, new, step_ns, old_processes=processes, new_processes=processes, in_turns=True,
+            on_cpu=self.on_cpu, loaded=is_busy(self.other_load),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from ...internals import clock_held
 from ..cases.case import Case
 from ..cases.mode import Mode
 from ..checks.check import mismatch
+from ..sampling.machine_load import LoadWatch
 from ..stats.resampling import interquartile_mean
 from ..sweep.suite import Job
 from .environments import Environment
@@ -479,6 +480,7 @@ def _size(case: MeasuredCase, trial_ns: float, settings: Settings) -> None:
 def _take_turns(both: _Both, case: MeasuredCase, settings: Settings, rng: random.Random) -> None:
     """Measure A B B A, or B A A B, some times."""
     taken: dict[str, TakenRow] = {}
+    watch = LoadWatch([worker.pid for worker in both.workers.values()])
     for _ in range(settings.rounds):
         first, second = rng.sample(SIDES, 2)
         found: dict[str, dict[str, list[float]]] = {}
@@ -501,6 +503,8 @@ def _take_turns(both: _Both, case: MeasuredCase, settings: Settings, rng: random
                 one.logs.append(new - old)
                 for side in SIDES:
                     one.times_ns[side].extend(sides[side])
+    case.other_load = max(case.other_load, watch.share() or 0.0)
+    case.on_cpu = _is_cpu(both.said[SIDES[0]]["adapter"])
     if taken:
         case.taken.append(taken)  # in one step: an interrupt leaves no half of a pair
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,11 +17,10 @@ from ..calibrate.canary import clock_log_ratio
 from ..calibrate.repeatability import Spread, spread_for
 from ..cases.mode import Mode
 from ..results.columns import QUANTITIES
-from ..results.model import CaseKey, Device, Result, Results
+from ..results.model import CaseKey, Result, Results, differences
 from ..results.rounds import by_case, pooled, pooled_series
 from ..results.shares import copy_shares
-from ..results.tool_files import UNKNOWN_MACHINE
-from ..stats.energy import Judged
+from ..results.tool_files import POSITION, UNKNOWN_MACHINE
 from ..stats.levels import Repeatability
 from ..stats.series import Series
 from ..stats.verdict import Pair, Verdict, VerdictKind, judge_all
@@ -34,18 +33,22 @@ RANKED = tuple(one for one in QUANTITIES if one.in_ranks)
 VERSIONS, ACROSS = ("OLD", "NEW"), ("A", "B")
 
 
+#: What verdicts on times are called of other quantities.
+_OF_QUANTITIES = {"faster": "less", "slower": "more"}
+
+
 @dataclass(frozen=True)
 class Row:
-    """One time of one case in both files.
+    """One time, or another quantity, of one case in both files.
 
     Attributes
     ----------
     case : str
         Its name, with n.
     part : str
-        ``"whole"`` or ``"kernel"``.
+        ``"whole"``, ``"kernel"`` or ``"quantity"``.
     name : str
-        ``"gpu_span"``, ``"cpu_wall"``, or the kernel's label.
+        ``"gpu_span"``, ``"cpu_wall"``, the kernel's label, or of another quantity, such as the energy.
     verdict : Verdict or None
         None if a side has no samples.
     note : str
@@ -57,6 +60,8 @@ class Row:
     old_uncertainty, new_uncertainty : float or None
         Half the interval of each median as a share of it, and never less than half a step of the clock; None without
         an interval.
+    numbers : tuple or None
+        Of another quantity than times: both numbers, each with its text.
     """
 
     case: str
@@ -68,67 +73,30 @@ class Row:
     gated: bool = True
     old_uncertainty: float | None = None
     new_uncertainty: float | None = None
+    numbers: tuple[tuple[float, str], tuple[float, str]] | None = None
 
     @property
     def word(self) -> str:
         """The verdict; empty without one."""
-        return "" if self.verdict is None else self.verdict.kind.value
+        word = "" if self.verdict is None else self.verdict.kind.value
+        return word if self.numbers is None else _OF_QUANTITIES.get(word, word)
 
     @property
     def values(self) -> tuple[float, float] | None:
-        """Both medians in ns; None without a verdict."""
+        """Both medians in ns, or numbers; None without a verdict on times."""
+        if self.numbers is not None:
+            return self.numbers[0][0], self.numbers[1][0]
         return None if self.verdict is None else (self.verdict.old_ns, self.verdict.new_ns)
 
     def texts(self) -> tuple[str, str]:
-        """Return both medians, each with its uncertainty."""
+        """Return both medians or numbers, each with its uncertainty."""
+        if self.numbers is not None:
+            return self.numbers[0][1], self.numbers[1][1]
         if self.verdict is None:
             return format_time(None), format_time(None)
         v = self.verdict
         old = _with_uncertainty(v.old_ns, self.old_uncertainty, v.old_count)
         return old, _with_uncertainty(v.new_ns, self.new_uncertainty, v.new_count)
-
-
-@dataclass(frozen=True)
-class QuantityRow:
-    """A quantity of one case in both files, such as its energy. The gate is on times only.
-
-    Attributes
-    ----------
-    case : str
-    name : str
-        Of the quantity.
-    old, new : float
-    old_text, new_text : str
-    verdict : Judged or None
-    note : str
-        Why there is no verdict.
-    part : str
-        ``"quantity"``.
-    """
-
-    case: str
-    name: str
-    old: float
-    new: float
-    old_text: str
-    new_text: str
-    verdict: Judged | None
-    note: str = ""
-    part: str = "quantity"
-
-    @property
-    def word(self) -> str:
-        """The verdict; empty without one."""
-        return "" if self.verdict is None else self.verdict.verdict
-
-    @property
-    def values(self) -> tuple[float, float]:
-        """The numbers of both files."""
-        return self.old, self.new
-
-    def texts(self) -> tuple[str, str]:
-        """Return both numbers, each with its uncertainty."""
-        return self.old_text, self.new_text
 
 
 def _with_uncertainty(time_ns: float, uncertainty: float | None, count: int) -> str:
@@ -189,11 +157,11 @@ class Comparison:
         The adapters.
     threshold, gate : float
     obstacles : tuple of str
-        Why the files cannot be compared; then there are no rows.
+        Why the files cannot be compared; then there are no rows, or none is judged.
     remedy : str
         What to do about the obstacles.
     rows : tuple of Row
-    quantities : tuple of QuantityRow
+    quantities : tuple of Row
         Other quantities than times that both files have.
     ranks : tuple of Rank
         With `across`.
@@ -216,7 +184,7 @@ class Comparison:
     gate: float
     obstacles: tuple[str, ...] = ()
     rows: tuple[Row, ...] = ()
-    quantities: tuple[QuantityRow, ...] = ()
+    quantities: tuple[Row, ...] = ()
     ranks: tuple[Rank, ...] = ()
     wrong: tuple[str, ...] = ()
     broken: tuple[str, ...] = ()
@@ -227,7 +195,7 @@ class Comparison:
     sides: tuple[str, str] = VERSIONS
 
     @property
-    def all_rows(self) -> list[Row | QuantityRow]:
+    def all_rows(self) -> list[Row]:
         """The rows of times and quantities, those of a case one below the other."""
         cases = dict.fromkeys(row.case for row in self.rows)
         return [row for case in cases for row in (*self.rows, *self.quantities) if row.case == case]
@@ -246,11 +214,6 @@ class Comparison:
     def regressed(self) -> bool:
         """Whether a gate must stop the new version: a row past the gate, or a case that no longer runs."""
         return bool(self.regressions or self.broken)
-
-    @property
-    def undecided(self) -> bool:
-        """Whether the gate could not be applied to a row, because it is ambiguous or not judged."""
-        return self.undecided_share > 0
 
     @property
     def undecided_share(self) -> float:
@@ -287,11 +250,12 @@ def compare(
     gate : float
         A row that is slower by more than this share is a regression.
     force : bool
-        Compare although adapter, driver, backend or modes differ. A CPU and a GPU are never compared.
+        Compare although the machines, the tools or the modes differ. A CPU and a GPU are never compared.
     across : bool
         Rank the devices by case instead of judging old against new.
     gate_walls : bool
-        Whether the gate applies to CPU walls, too. They depend on the process and on all other work of the machine.
+        Whether the gate applies to CPU walls beside GPU times, too. They depend on the process and on all other work of
+        the machine.
     same_file : bool
         Whether both are read from files with the same content (the same sha256): then every row is `same`.
     spreads : sequence of Spread
@@ -330,7 +294,11 @@ def compare(
     matched = _Matched(
         old, new, gate_walls=gate_walls, spreads=new.device.repeatability or old.device.repeatability or spreads
     )
-    return matched.judge(found)
+    found = matched.judge(found)
+    if found.wrong or found.broken or any(row.verdict is not None for row in found.rows):
+        return found
+    why = dict.fromkeys(row.note for row in found.rows)
+    return replace(found, obstacles=(f"no row could be judged: {'; '.join(why)}",), remedy=_MEASURE_AGAIN)
 
 
 # ---- whether the files can be compared
@@ -339,8 +307,7 @@ _SAME_CASES = "measure the same primitives, sizes, datatypes and modes"
 #: Of the cases of a file, where none is common.
 _MOST_NAMED = 2
 _SAME_NAMES = "give the benchmarks the same names in both files (hyperfine: --command-name NAME)"
-#: Properties that must agree before the times of two devices are compared.
-_COMPARABLE = ("adapter", "adapter_type", "backend", "driver")
+_MEASURE_AGAIN = "measure again what failed or has no times"
 _SAME_CONDITIONS = "measure both under the same conditions, or rank them with --across, or compare them with --force"
 
 
@@ -362,18 +329,12 @@ def _obstacles(old: Results, new: Results) -> tuple[list[tuple[str, str]], list[
         by_tool = old.context.tool is not None and old.context.tool == new.context.tool
         has = "; ".join(f"{side} has {_cases(document)}" for side, document in (("OLD", old), ("NEW", new)))
         firm.append((f"the files have no case in common: {has}", _SAME_NAMES if by_tool else _SAME_CASES))
-    differences = differences_of_devices(old.device, new.device)
-    soft += [f"{name}: OLD has {then}, NEW has {now}" for name, then, now in differences]
+    differ = differences(old.machine, new.machine)
+    soft += [f"{name}: OLD has {then}, NEW has {now}" for name, then, now in differ]
     modes = [sorted({result.mode for result in document.results}) for document in (old, new)]
     if modes[0] != modes[1]:
         soft.append(f"mode: OLD has {_words(modes[0])}, NEW has {_words(modes[1])}")
     return firm, soft
-
-
-def differences_of_devices(old: Device, new: Device) -> list[tuple[str, str, str]]:
-    """Return what forbids to compare times of two devices: each property, with its value of both."""
-    found = [(name, str(getattr(old, name)), str(getattr(new, name))) for name in _COMPARABLE]
-    return [(name, then, now) for name, then, now in found if then != now]
 
 
 def _notes_of_both(old: Results, new: Results, sides: tuple[str, str]) -> Iterator[str]:
@@ -514,11 +475,15 @@ def _words(names: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class _Part:
-    """One series of a case: how to get it from a result."""
+    """One series of a case."""
 
     part: str
     name: str
-    of: Callable[[Result], Series | None]
+
+    def of(self, result: Result) -> Series | None:
+        """Return it from a result."""
+        series: Mapping[str, Series] = result.whole.series if self.part == "whole" else result.labelled_kernels
+        return series.get(self.name)
 
     def series(self, rounds: Sequence[Result]) -> list[Series]:
         """Return the series of each round that has it."""
@@ -564,7 +529,8 @@ class _Matched:
         # A visit to a page is one process, in another browser or on another day, and so is a file of another tool.
         self._of_page = any(file.context.browser is not None or file.context.tool is not None for file in self._files)
         # Other tools have no other times, and wall times of theirs are what their users gate by.
-        self._gate_walls = gate_walls or all(file.context.tool is not None for file in self._files)
+        self._of_tools = all(file.context.tool is not None for file in self._files)
+        self._gate_walls = gate_walls or self._of_tools
         self._notes: list[str] = []
         self._broken: list[str] = []
         self._rows: list[tuple[Row, Pair | None]] = []
@@ -581,8 +547,11 @@ class _Matched:
     def judge(self, found: Comparison) -> Comparison:
         """Return a comparison with the rows, judged."""
         pairs = [pair for _, pair in self._rows if pair is not None]
-        same = bool(pairs) and (found.same_file or all(pair.old == pair.new for pair in pairs))
-        verdicts = iter(judge_all([replace(one, same_measurement=same) for one in pairs], threshold=found.threshold))
+        old, new = self._files
+        equal = old.context.time == new.context.time and all(pair.old == pair.new for pair in pairs)
+        same = bool(pairs) and (found.same_file or equal)
+        alike = [replace(one, same_measurement=same) for one in pairs]
+        verdicts = iter(judge_all(alike, threshold=found.threshold))
         rows: list[Row] = []
         for row, pair in self._rows:
             verdict = None if pair is None else next(verdicts)
@@ -600,21 +569,25 @@ class _Matched:
         failed = next((result for result in new_visits if result.error), None)
         if failed is not None and not any(result.error for result in old_visits):
             self._broken.append(f"{case}: {failed.error}")
+            return
         old, new = (
             [result for result in visits if not result.error and result.correct] for visits in (old_visits, new_visits)
         )
-        if not old or not new:
-            self._notes.append(f"{case}: not judged, because a side failed or is wrong")
+        if why := _why_unjudged(old_visits, new_visits, old, new):
+            has_gpu_times = any("gpu_span" in one.whole.series for file in self._files for one in file.results)
+            name = "gpu_span" if has_gpu_times or not self._of_tools else "cpu_wall"
+            self._rows.append((Row(case, "whole", name, None, why), None))
             return
         alike = _level(self._files[0], old[0]) == _level(self._files[1], new[0])
         note = "no valid samples on a side; measure it again" if alike else "the run-time checks differ"
-        for part in _parts(old, new, case, self._notes):
+        parts = _parts(old, new, case, self._notes)
+        for part in parts:
             steps_ns = [
                 0.0 if part.name == "cpu_wall" else file.tick_step_ns(side[0])
                 for file, side in zip(self._files, (old, new), strict=True)
             ]
             row = Row(
-                case, part.part, part.name, None, note, gated=self._gate_walls or not part.is_wall,
+                case, part.part, part.name, None, note, gated=self._gate_walls or not part.is_wall or part is parts[0],
                 old_uncertainty=part.uncertainty(old, steps_ns[0]), new_uncertainty=part.uncertainty(new, steps_ns[1]),
             )  # fmt: skip
             self._rows.append((row, self._pair(part, old, new, max(steps_ns)) if alike else None))
@@ -635,7 +608,18 @@ class _Matched:
         )  # fmt: skip
 
 
-def _quantity_rows(old: Results, new: Results, threshold: float) -> Iterator[QuantityRow]:
+def _why_unjudged(
+    old_visits: Sequence[Result], new_visits: Sequence[Result], old: Sequence[Result], new: Sequence[Result]
+) -> str:
+    """Return why two sides of a case cannot be judged, given all visits and those that are right; empty if they can."""
+    if POSITION in old_visits[0].case:
+        return "a file has several benchmarks of this name, and their order may differ: give each its own name"
+    errors = [next((one.error for one in visits if one.error), "") for visits in (old_visits, new_visits)]
+    failed = [f"{side}: {error}" for side, error in zip(VERSIONS, errors, strict=True) if error]
+    return "" if old and new else f"a side failed or is wrong{': ' * bool(failed)}{'; '.join(failed)}"
+
+
+def _quantity_rows(old: Results, new: Results, threshold: float) -> Iterator[Row]:
     """Yield a row for each quantity that is judged and that a case has in both files."""
     sides = [by_case([one for one in file.in_order() if not one.error and one.correct]) for file in (old, new)]
     pools = [{result.key: result for result in pooled(file).results} for file in (old, new)]
@@ -645,32 +629,27 @@ def _quantity_rows(old: Results, new: Results, threshold: float) -> Iterator[Qua
             found = None if one.judge is None else one.judge(sides[0][key], sides[1][key], threshold)
             if found is None or None in values:
                 continue
-            before, after = (value for value in values if value is not None)
+            old, new = (
+                (value or 0.0, one.shown_text(pool[key], value)) for pool, value in zip(pools, values, strict=True)
+            )
             verdict, note = (None, found) if isinstance(found, str) else (found, "")
-            old_text, new_text = (one.shown_text(pool[key], value) for pool, value in zip(pools, values, strict=True))
-            yield QuantityRow(pools[0][key].name_with_n, one.heading, before, after, old_text, new_text, verdict, note)
+            case = pools[0][key].name_with_n
+            yield Row(case, "quantity", one.heading, verdict, note, gated=False, numbers=(old, new))
 
 
 def _parts(old: list[Result], new: list[Result], case: str, notes: list[str]) -> list[_Part]:
     """Return the series that both sides have: of the whole, and of each kernel unless a single one is the whole."""
-
-    def whole(name: str) -> Callable[[Result], Series | None]:
-        return lambda result: result.whole.series.get(name)
-
-    def kernel(label: str) -> Callable[[Result], Series | None]:
-        return lambda result: result.labelled_kernels.get(label)
-
     # In mode latency, the caller's wait counts.
     names = ["gpu_span", "cpu_wall"] if new[0].mode is Mode.LATENCY else ["gpu_span"]
     if not any(result.positive_ns("gpu_span") for result in [*old, *new]):
         names = ["cpu_wall"]  # no timestamps
-    parts = [_Part("whole", name, whole(name)) for name in names]
+    parts = [_Part("whole", name) for name in names]
     sides = [list(dict.fromkeys(label for result in side for label in result.labelled_kernels)) for side in (old, new)]
     if sides[0] == sides[1] and len(sides[0]) == 1 and all(map(_is_one_kernel, [*old, *new])):
         return parts
     for label in sides[0] + [label for label in sides[1] if label not in sides[0]]:
         if label in sides[0] and label in sides[1]:
-            parts.append(_Part("kernel", label, kernel(label)))
+            parts.append(_Part("kernel", label))
         else:
             notes.append(f"{case}: kernel {label} only in {'OLD' if label in sides[0] else 'NEW'}; the whole is judged")
     return parts

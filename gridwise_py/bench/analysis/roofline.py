@@ -244,7 +244,7 @@ def _why(
     floors_ns = (passes * floor + (passes - 1) * gap) / trials
     if floors_ns >= 0.5 * (measured_ns - predicted_ns):
         return f"launch: passes that do nothing, with the gaps between, take {format_time(floors_ns)} of it"
-    gaps_ns = (None if result.gaps is None else result.gaps.median_ns) or 0.0
+    gaps_ns = (None if result.gaps is None else result.gaps.time_ns) or 0.0
     if gaps_ns >= 0.5 * (measured_ns - predicted_ns):
         return f"gaps between its {passes} kernels: {format_time(gaps_ns)} of {format_time(measured_ns)}"
     parameters = result.parameters or {}

@@ -115,7 +115,7 @@ class Declared:
     size : callable or None
         Returns n, of the axes that it has parameters for.
     baseline : str or None
-        ``"AXIS=VALUE"``, or the name of another benchmark of the file.
+        ``"AXIS=VALUE,…"``, or the name of another benchmark of the file.
     module : str
     line : int
         Where it is in its file.
@@ -177,7 +177,7 @@ def benchmarked(
     name : str, optional
         By default that of the function.
     baseline : str, optional
-        What its times are relative to: the value of an axis (``"method=naive"``), or another benchmark.
+        What its times are relative to: values of axes (``"method=naive,size=64"``), or another benchmark.
     tune : str or iterable of str, optional
         Axes for ``gridwise tune FILE``: their values do the same work.
     **axes : iterable of int, float, str or bool
@@ -267,18 +267,21 @@ def _is_word(text: str) -> bool:
     return re.fullmatch(r"[^\s,\[\]:=]+", text) is not None
 
 
+def axes_of_baseline(baseline: str) -> dict[str, str]:
+    """Return the values of axes that a baseline names, as in ``"size=64,method=naive"``."""
+    return {axis.strip(): value.strip() for axis, _, value in (word.partition("=") for word in baseline.split(","))}
+
+
 def _check_baseline(baseline: str, axes: Mapping[str, tuple[AxisValue, ...]]) -> None:
-    axis, is_axis, value = baseline.partition("=")
-    if not is_axis:
-        return
-    if axis not in axes or axis in ("n", "mode"):
-        own = [name for name in axes if name not in ("n", "mode")]
-        raise ArgumentError(
-            f"baseline={baseline!r} is of no axis that can have a baseline; there are {', '.join(own) or 'none'}"
-        )
-    texts = [axis_text(one) for one in axes[axis]]
-    if value not in texts:
-        raise ArgumentError(f"baseline={baseline!r} names no value of {axis}; it has {', '.join(texts)}")
+    for axis, value in axes_of_baseline(baseline).items() if "=" in baseline else ():
+        if axis not in axes or axis in ("n", "mode"):
+            own = [name for name in axes if name not in ("n", "mode")]
+            raise ArgumentError(
+                f"baseline={baseline!r} is of no axis that can have a baseline; there are {', '.join(own) or 'none'}"
+            )
+        texts = [axis_text(one) for one in axes[axis]]
+        if value not in texts:
+            raise ArgumentError(f"baseline={baseline!r} names no value of {axis}; it has {', '.join(texts)}")
 
 
 def _check_parameters(name: str, made: Callable[..., Any], axes: Mapping[str, Any]) -> None:

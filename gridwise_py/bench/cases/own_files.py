@@ -18,7 +18,7 @@ import wgpu
 from ...errors import ArgumentError, DeviceError, GridwiseError, ShaderError
 from ...internals import context_of, where_in_shader
 from ...settings import SHADER_CHECKS
-from .benchmarked import AxisValue, Benchmark, Declared, axis_text, collecting
+from .benchmarked import AxisValue, Benchmark, Declared, axes_of_baseline, axis_text, collecting
 
 #: By full name, ``FILE.NAME``: the benchmarks of the files that this process has loaded.
 OWN_WORKLOADS: dict[str, OwnWorkload] = {}
@@ -96,10 +96,10 @@ class OwnWorkload:
         given = self.declared.baseline
         if given is None:
             return None
-        axis, is_axis, value = given.partition("=")
-        if not is_axis:
+        if "=" not in given:
             return Baseline(f"{self.path.stem}.{given}", axes)
-        return None if axes[axis] == value else Baseline(self.full_name, {**axes, axis: value})
+        place = {**axes, **axes_of_baseline(given)}
+        return None if place == axes else Baseline(self.full_name, place)
 
     def device(self, device: wgpu.GPUDevice, axes: Mapping[str, str]) -> wgpu.GPUDevice:
         """Return the device for a point of its axes: with ``shader_checks``, one whose shaders all have these."""

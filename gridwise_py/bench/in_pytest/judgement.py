@@ -9,7 +9,7 @@ from ...display.quantities import format_time
 from ..analysis.compare import Comparison, Row, compare
 from ..report.comparison import interval_text
 from ..results.model import Results
-from ..stats.verdict import Cause, Unit, Verdict, VerdictKind
+from ..stats.verdict import JUDGE_BUSY, Cause, Unit, Verdict, VerdictKind
 
 _IN_PROCESSES = (
     "measure in several processes for both files (pytest -n 5 --dist each, or five times with --gridwise-append), "
@@ -18,10 +18,14 @@ _IN_PROCESSES = (
 _IN_ROUNDS = "take more rounds than now for both files: gpu_benchmark(..., rounds=30)"
 _IN_SAMPLES = "take more samples for both files: gpu_benchmark(..., protocol=gw.SamplingProtocol(timeout_s=1))"
 _THRESHOLD = "give another threshold: gpu_benchmark(..., threshold=...)"
+#: What is said of a benchmark without a verdict.
+NOT_JUDGED = "not judged"
 #: What to do in pytest.
 _REMEDIES: dict[tuple[Cause, Unit | None], str] = {
     (Cause.FEW_SAMPLES, None): _IN_SAMPLES,
-    (Cause.MACHINE, None): f"{_IN_ROUNDS}, at a steady clock and with no other work (with pytest-xdist: -n 0)",
+    (Cause.MACHINE, None): (
+        f"{_IN_ROUNDS}, at a steady clock and with no other work (with pytest-xdist: -n 0); on a CPU, {JUDGE_BUSY}"
+    ),
     (Cause.SINGLE, None): f"{_IN_PROCESSES}; or let gridwise calibrate --repeatability learn how processes differ",
     (Cause.CLOCK_STEP, None): "put more trials into a sample: protocol=gw.SamplingProtocol(batch_trials=1000)",
     (Cause.SPREAD, "process"): f"{_IN_PROCESSES}; or {_THRESHOLD}",
@@ -74,14 +78,12 @@ def judge(name: str, baseline: Results, new: Results, file: str, *, threshold: f
     old = tuple(result for result in baseline.results if result.key == key)
     if not old:
         return None
-    # Times of the GPU say more than walls; where there are none, the wall is what the test is about.
-    walls = not any(result.positive_ns("gpu_span") for result in (*old, *new.results))
-    comparison = compare(replace(baseline, results=old), new, threshold=threshold, gate=gate, gate_walls=walls)
+    comparison = compare(replace(baseline, results=old), new, threshold=threshold, gate=gate)
     rows = [row for row in comparison.rows if row.gated]
     if not rows:
         why = "; ".join(comparison.obstacles + comparison.notes + comparison.wrong)
         why = f"not judged: {why}; measure {file} again"
-        return Judgement(comparison, "not judged", ambiguous=why, unsettled=why)
+        return Judgement(comparison, NOT_JUDGED, ambiguous=why, unsettled=why)
     past = [row for row in rows if row.past_gate]
     unsettled = [row for row in rows if row.verdict is None or row.verdict.kind is VerdictKind.AMBIGUOUS]
     failure = ""
@@ -94,7 +96,7 @@ def judge(name: str, baseline: Results, new: Results, file: str, *, threshold: f
 def _said(rows: Sequence[Row]) -> str:
     row = rows[0]
     if row.verdict is None:
-        return "not judged"
+        return NOT_JUDGED
     v = row.verdict
     gate = ", past the gate" if row.past_gate else ""
     return f"{v.kind.value}{gate}: {v.ratio:.3f} times ({interval_text(v)})"

@@ -131,8 +131,15 @@ class Plugin:
     def _kept(self) -> list[Kept]:
         return [one for of_test in self._of_tests.values() for one in of_test]
 
+    def _judged_nothing(self) -> bool:
+        """Whether there was something to compare with, and nothing is judged."""
+        kept = [] if self._is_worker or self._files.compare is None else self._kept()
+        return bool(kept) and not any(one.is_judged for one in kept)
+
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        """Write the file."""
+        """Write the file; a run that judged nothing fails."""
+        if self._judged_nothing() and exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
         documents = [one.document for one in self._kept()]
         if self._is_worker or self._files.json is None or not documents:
             return
@@ -153,6 +160,9 @@ class Plugin:
         terminalreporter.section("gridwise")
         for text in summary_lines(kept, self._files, has_workers=self._has_workers, verbose=self._verbose):
             terminalreporter.write_line(clean(text))
+        if self._judged_nothing() and self._files.compare is not None:
+            name = self._files.compare.name
+            terminalreporter.write_line(f"FAILED: no benchmark was judged against {name}; measure {name} again")
         if self._files.json is not None:
             terminalreporter.write_line(clean(self._problem or self._written(self._files.json)))
 

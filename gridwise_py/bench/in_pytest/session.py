@@ -13,13 +13,12 @@ import wgpu
 
 from ...errors import ArgumentError
 from ...internals import clock_held
-from ..analysis.compare import differences_of_devices
 from ..results.context import run_header
-from ..results.model import Result, Results
+from ..results.model import Result, Results, differences
 from ..results.reader import read_results
 from ..results.writer import check_results_path
 from ..sampling.protocol import SamplingProtocol
-from .judgement import Judgement
+from .judgement import NOT_JUDGED, Judgement
 from .store import check_case, check_device, next_process
 
 
@@ -126,6 +125,11 @@ class Kept:
         return str(self.results[0]["primitive"])
 
     @property
+    def is_judged(self) -> bool:
+        """Whether there is a verdict on it."""
+        return self.said not in ("", NOT_JUDGED)
+
+    @property
     def document(self) -> Results:
         """The header with the results."""
         return replace(Results.from_json(self.header), results=tuple(map(Result.from_json, self.results)))
@@ -183,17 +187,17 @@ class Session:
     def _check_baseline(self, header: Results) -> None:
         if self.files.baseline is None or self.files.compare is None:
             return
-        found = differences_of_devices(self.files.baseline.device, header.device)
+        found = differences(self.files.baseline.machine, header.machine)
         if found:
-            differences = "; ".join(f"{name} {then}, now {now}" for name, then, now in found)
+            told = "; ".join(f"{name} {then}, now {now}" for name, then, now in found)
             raise ArgumentError(
-                f"--gridwise-compare: {self.files.compare.name} was measured with {differences}, and only times of one "
-                f"adapter can be compared: measure it again here, with pytest --gridwise-json"
+                f"--gridwise-compare: {self.files.compare.name} was measured with {told}, and only times of one "
+                f"machine can be compared: measure it again here, with pytest --gridwise-json"
             )
 
     def _check_only_one(self, header: Results) -> None:
         for other in self._headers.values():
-            if differences_of_devices(other.device, header.device):
+            if differences(other.machine, header.machine):
                 raise ArgumentError(
                     f"--gridwise-json: a results file is of one adapter, but tests measured on {other.device.title} "
                     f"and now on {header.device.title}: run pytest once for each, with a file each"

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from ...errors import ArgumentError
 from ...storage.locks import Locked, locked
-from ..analysis.compare import differences_of_devices
-from ..results.model import Result, Results
+from ..results.model import Result, Results, differences
 from ..results.reader import read_results
 from ..results.ticks import read_ticks
 from ..results.writer import ResultsWriter
@@ -47,16 +46,14 @@ def waiting_for(path: Path, most_s: float) -> Generator[None]:
 
 def check_device(earlier: Results, now: Results, file: str) -> None:
     """Raise ArgumentError if the results of this run cannot stand beside earlier ones in a file."""
-    of_devices = differences_of_devices(earlier.device, now.device)
-    differences = [f"{name} {then}, now {here}" for name, then, here in of_devices]
-    for name, version in now.context.versions.items():
-        then = earlier.context.versions.get(name)
-        if then != version:
-            differences.append(f"{name} {then}, now {version}")
-    if differences:
+    versions = [
+        {name: str(document.context.versions.get(name)) for name in now.context.versions} for document in (earlier, now)
+    ]
+    found = [*differences(earlier.machine, now.machine), *differences(*versions)]
+    if found:
+        told = "; ".join(f"{name} {then}, now {here}" for name, then, here in found)
         raise ArgumentError(
-            f"--gridwise-append: {file} was measured with {'; '.join(differences)}: runs in one file must be alike, so "
-            f"name another file"
+            f"--gridwise-append: {file} was measured with {told}: runs in one file must be alike, so name another file"
         )
 
 

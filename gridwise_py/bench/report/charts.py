@@ -132,9 +132,9 @@ def _row(line: Line, result: Result, files: Sequence[str], place: float) -> dict
         "time": timed_text(line.document, result),
         "interval": "none of so few samples",
         "count": timed.count,
-        "s": timed.median_ns / 1e9,
+        "s": timed.time_ns / 1e9,
     }
-    times_ns = {"rate": timed.median_ns}
+    times_ns = {"rate": timed.time_ns}
     if timed.interval_ns is not None:
         low_ns, high_ns = timed.interval_ns
         row |= {"interval": f"{format_time(low_ns)} to {format_time(high_ns)}"}
@@ -144,8 +144,8 @@ def _row(line: Line, result: Result, files: Sequence[str], place: float) -> dict
         row |= {name: moved / max(time_ns, 1e-3) for name, time_ns in times_ns.items()}
         row["rate_text"] = format_number(row["rate"], " GB/s")
     gpu, cpu = (None if series is None else series.summary for series in (result.gpu_span, result.cpu_wall))
-    if gpu is not None and cpu is not None and gpu.median_ns > 0:
-        row |= {"gpu_s": gpu.median_ns / 1e9, "cpu_s": cpu.median_ns / 1e9, "cpu": cpu.text()}
+    if gpu is not None and cpu is not None and gpu.time_ns > 0:
+        row |= {"gpu_s": gpu.time_ns / 1e9, "cpu_s": cpu.time_ns / 1e9, "cpu": cpu.text()}
     return row
 
 
@@ -239,7 +239,7 @@ def _parts(line: Line, result: Result) -> Iterator[Row]:
     end = 0.0
     gaps = None if result.gaps is None else result.gaps.summary
     parts = [(clean(kernel.name), kernel.gpu_ns or 0.0, kernel.summary) for kernel in result.kernels]
-    for name, time_ns, summary in [*parts, *([] if gaps is None else [(_GAPS, max(gaps.median_ns, 0.0), gaps)])]:
+    for name, time_ns, summary in [*parts, *([] if gaps is None else [(_GAPS, max(gaps.time_ns, 0.0), gaps)])]:
         begin, end = end, end + time_ns / 1e9
         text = "–" if summary is None else gpu_text(line.document, result, summary)
         yield {"kernel": name, "begin": begin, "end": end, "text": text}
@@ -257,7 +257,7 @@ def _kernel_bars(cases: Sequence[tuple[Line, Result]], files: Sequence[str]) -> 
         rows += [{**common, **part} for part in parts]
         whole = None if result.gpu_span is None else result.gpu_span.summary
         if whole is not None:
-            end = whole.median_ns / 1e9
+            end = whole.time_ns / 1e9
             # The sum of overlapping kernels may exceed the whole: the text is right of the longer one.
             text_at = max(end, parts[-1]["end"] if parts else 0.0)
             text = gpu_text(line.document, result, whole)
@@ -317,7 +317,7 @@ def _cold_over_hot(lines: Sequence[Line], files: Sequence[str]) -> list[Row]:
     for (case, file, n), modes in found.items():
         if {Mode.COLD, Mode.HOT} <= modes.keys():
             cold, hot = modes[Mode.COLD], modes[Mode.HOT]
-            ratio, ends = cold.median_ns / hot.median_ns, {"interval": "none of so few samples"}
+            ratio, ends = cold.time_ns / hot.time_ns, {"interval": "none of so few samples"}
             if cold.interval_ns is not None and hot.interval_ns is not None:
                 low = cold.interval_ns[0] / hot.interval_ns[1]
                 high = cold.interval_ns[1] / max(hot.interval_ns[0], 1e-3)
@@ -455,7 +455,7 @@ def drift_chart(files: Sequence[str]) -> Spec:
         "at:Q", title="sample, in the order taken", scale=alt.Scale(nice=False, padding=8), axis=alt.Axis(tickMinStep=1)
     )
     scale, axis = alt.Scale(zero=False, padding=10), alt.Axis(format="+~%", tickCount=6)
-    y = alt.Y("off:Q", title="difference from the median", scale=scale, axis=axis)
+    y = alt.Y("off:Q", title="difference from the time in the table", scale=scale, axis=axis)
     legend = alt.Legend() if len(domain) > 1 else None
     colour = alt.Color("file:N", scale=alt.Scale(domain=domain), title="file", legend=legend)
     shapes = alt.Scale(domain=domain, range=[SHAPES[i % len(SHAPES)] for i in range(len(domain))])
@@ -467,7 +467,7 @@ def drift_chart(files: Sequence[str]) -> Spec:
         made = alt.Chart(alt.NamedData("samples")).properties(name=kind).transform_filter(f"datum.kind == '{kind}'")
         return made.encode(x=x, color=colour)
 
-    named = tips(file="file", sample="sample", time="time", percent="from the median")
+    named = tips(file="file", sample="sample", time="time", percent="from the time in the table")
     layers = (
         of_kind("round").mark_rule(strokeDash=[3, 3], opacity=0.5),
         of_kind("canary").mark_line(interpolate="step", strokeWidth=1.2, opacity=0.8).encode(y=y),

@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 from ...display.quantities import format_number, format_uncertainty
 from ...display.table import Cell, Column, Table
 from ...display.terminal import clean
-from ..analysis.compare import RANKED, Comparison, QuantityRow, Rank, Row
+from ..analysis.compare import RANKED, Comparison, Rank, Row
 from ..stats.verdict import Cause, Verdict, VerdictKind
 from .console import make_console
 from .text_table import TextTable
@@ -45,18 +45,14 @@ def render(comparison: Comparison, form: str) -> str:
     return FORMATS[form](comparison)
 
 
-def row_cells(row: Row | QuantityRow) -> tuple[str, ...]:
+def row_cells(row: Row) -> tuple[str, ...]:
     """Return the texts of a row, one for each of `HEADINGS`."""
     old, new = row.texts()
     part = row.name if row.part == "whole" else f"  {row.name}"
     if row.verdict is None:
         return tuple(map(clean, (row.case, part, old, new, _NOTHING, _NOTHING, row.note)))
-    if isinstance(row, QuantityRow):
-        v = row.verdict
-        ends = f"{v.low:.3f} – {v.high:.3f}"
-        return tuple(map(clean, (row.case, part, old, new, f"{v.ratio:.3f}", ends, v.verdict)))
     v = row.verdict
-    kind = f"{v.kind.value}, past the gate" if row.past_gate else v.kind.value
+    kind = f"{row.word}, past the gate" if row.past_gate else row.word
     mark = "" if v.statistic == "median" else " *"
     return tuple(map(clean, (row.case, part, old, new, f"{v.ratio:.3f}{mark}", interval_text(v), kind)))
 
@@ -357,20 +353,15 @@ def _rank_record(rank: Rank) -> dict[str, Any]:
     return {**data, **data.pop("quantities")}
 
 
-def _record(row: Row | QuantityRow) -> dict[str, Any]:
-    named = {"case": row.case, "part": row.part, "name": row.name}
-    if isinstance(row, QuantityRow):
-        v = row.verdict
-        ratios = {name: getattr(v, name, None) for name in ("ratio", "low", "high")}
-        word = None if v is None else v.verdict
-        sides = {"verdict": word, "old": row.old, "new": row.new}
-        return {**named, **sides, **ratios, "gated": False, "past_gate": False, "reason": row.note}
-    v = row.verdict
+def _record(row: Row) -> dict[str, Any]:
+    v, of_verdict = row.verdict, _OF_VERDICT
+    own = {"old_uncertainty": row.old_uncertainty, "new_uncertainty": row.new_uncertainty}
+    if row.numbers is not None:
+        own, of_verdict = {"old": row.numbers[0][0], "new": row.numbers[1][0]}, ("ratio", "low", "high")
     return {
-        **named, "verdict": None if v is None else v.kind.value,
-        **{name: getattr(v, name, None) for name in _OF_VERDICT},
-        "old_uncertainty": row.old_uncertainty, "new_uncertainty": row.new_uncertainty, "gated": row.gated,
-        "past_gate": row.past_gate, "reason": row.note if v is None else v.reason,
+        "case": row.case, "part": row.part, "name": row.name, "verdict": row.word or None,
+        **{name: getattr(v, name, None) for name in of_verdict}, **own, "gated": row.gated,
+        "past_gate": row.past_gate, "reason": row.note if v is None or row.numbers is not None else v.reason,
     }  # fmt: skip
 
 

@@ -74,7 +74,7 @@ def headlines(documents: Sequence[Results], names: Sequence[str], left_out: list
             # Rows of one primitive are adjacent.
             rows.setdefault(primitive, []).append([
                 Cell(result.name), Cell(n_text(result.n), result.n or None), Cell(name),
-                Cell(timed_text(document, result), None if timed is None else timed.median_ns),
+                Cell(timed_text(document, result), None if timed is None else timed.time_ns),
                 Cell(format_number(rates.gbytes_per_s), rates.gbytes_per_s, "headline"),
                 Cell(format_percent(share), share, "headline"),
                 Cell(format_number(rates.gitems_per_s), rates.gitems_per_s),
@@ -137,7 +137,7 @@ def _fastest(results: Sequence[Result]) -> dict[str, Result]:
     best: dict[str, tuple[int, float]] = {}
     for result in results:
         if result.correct and result.timed is not None:
-            rank = -result.n, result.timed.median_ns
+            rank = -result.n, result.timed.time_ns
             if result.primitive not in best or rank < best[result.primitive]:
                 best[result.primitive], found[result.primitive] = rank, result
     return found
@@ -287,8 +287,8 @@ def _result_rows(document: Results, name: str, result: Result, quantities: list[
     def of_gpu(series: Series | None) -> Cell:
         summary = None if series is None else series.summary
         if summary is not None and isinstance(series, Kernel) and series.each_ns:
-            return Cell(f"{format_time(summary.median_ns)}, {format_each(series.each_ns)}", summary.median_ns)
-        return empty if summary is None else Cell(gpu_text(document, result, summary), summary.median_ns)
+            return Cell(f"{format_time(summary.time_ns)}, {format_each(series.each_ns)}", summary.time_ns)
+        return empty if summary is None else Cell(gpu_text(document, result, summary), summary.time_ns)
 
     def count(series: Series | None) -> Cell:
         summary = None if series is None else series.summary
@@ -303,7 +303,7 @@ def _result_rows(document: Results, name: str, result: Result, quantities: list[
         verdict = right if result.correct else Cell("WRONG", kind="bad")
     whole = [
         *head, Cell("whole", kind="whole"), of_gpu(gpu),
-        empty if wall is None else Cell(wall.text(), wall.median_ns),
+        empty if wall is None else Cell(wall.text(), wall.time_ns),
         *quantities, count(gpu or cpu), verdict,
     ]  # fmt: skip
     kernels = [

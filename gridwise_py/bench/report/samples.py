@@ -59,7 +59,7 @@ def samples_by_case(
     Returns
     -------
     list of dict
-        ``name``, and ``series``: of each file ``file``, ``of`` (which time), ``median_ns``, ``median`` (as text),
+        ``name``, and ``series``: of each file ``file``, ``of`` (which time), ``time_ns``, ``time`` (as text),
         ``count``, ``at`` and ``ns`` (the samples that are drawn), ``rounds`` (where a further visit begins),
         ``canary_ns``.
     """
@@ -71,16 +71,18 @@ def samples_by_case(
                 found.setdefault(result.key, {}).setdefault(source.name, []).append(result)
     number = sum(len(files) for files in found.values())
     most = max(_LEAST, min(_MOST, _TOTAL // max(number, 1)))
-    medians = {
-        (source.name, result.key): timed_text(document, result)
+    times = {
+        (source.name, result.key): {
+            "time": timed_text(document, result), "time_ns": None if result.timed is None else result.timed.time_ns,
+        }
         for source, document in zip(sources, documents, strict=True)
         for result in document.results
-    }
+    }  # fmt: skip
     cases: list[dict[str, Any]] = []
     drawn = taken = 0
     for key, files in found.items():
         series: list[dict[str, Any]] = [
-            {**_series(name, rounds, most), "median": medians[name, key]} for name, rounds in files.items()
+            {**_series(name, rounds, most), **times[name, key]} for name, rounds in files.items()
         ]
         drawn += sum(len(one["ns"]) for one in series)
         taken += sum(one["count"] for one in series)
@@ -104,7 +106,6 @@ def _series(name: str, rounds: Sequence[Result], most: int) -> dict[str, Any]:
     return {
         "file": name,
         "of": of,
-        "median_ns": float(np.median(values)) if values else None,
         "count": len(values),
         "at": kept,
         # Six digits are enough for a picture; more would make up most of the page.

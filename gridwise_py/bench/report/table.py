@@ -32,7 +32,7 @@ def _time(series: Series | None) -> str:
     if summary is None:
         return format_time(None)
     # In front, so that the digits of a column stay in line.
-    return f"{f'{DIFFER_MARK} ' if summary.levels_differ else ''}{format_time(summary.median_ns)}"
+    return f"{f'{DIFFER_MARK} ' if summary.levels_differ else ''}{format_time(summary.time_ns)}"
 
 
 def _uncertainty(series: Series | None, step_ns: float) -> str:
@@ -181,9 +181,7 @@ def _of_baseline(results: Sequence[Result], series_of: Callable[[Result], Series
     """Return the time of each case by that of its baseline; empty where no case has one."""
     keys = {result.baseline_key for result in results} - {None}
     medians = {
-        result.key: series.median_ns
-        for result in results
-        if (series := series_of(result)) is not None and result.correct
+        result.key: series.time_ns for result in results if (series := series_of(result)) is not None and result.correct
     }
     found: dict[CaseKey, str] = dict.fromkeys((key for key in keys if key is not None and key in medians), "baseline")
     for result in results:

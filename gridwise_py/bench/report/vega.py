@@ -174,6 +174,7 @@ def quantity(
     if known and (log or (log is None and max(known) > 10 * min(known))):
         ends = [min(known) / _ROOM, max(known) * _ROOM]
         scale = alt.Scale(type="log", nice=False, domain=ends)
+        title = f"{title}, log scale"
         return channel(f"{field}:Q", title=title, scale=scale, axis=alt.Axis(values=_decades(*ends), **axis))
     scale = alt.Scale(nice=False, domain=[0, _ROOM * max(known, default=1.0)])
     return channel(f"{field}:Q", title=title, scale=scale, axis=alt.Axis(tickCount=6, **axis))

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ...display.quantities import format_energy, format_number, format_percent, format_uncertainty
-from ..stats.energy import LEAST_WINDOWS, EnergyResult, Judged, judge_energy, pooled_energy
+from ..stats.energy import LEAST_WINDOWS, EnergyResult, judge_energy, pooled_energy
+from ..stats.verdict import Verdict
 from .model import CaseKey, Result, Results
 from .shares import copy_shares, peak_problem
 
@@ -62,7 +63,7 @@ class Quantity:
     problem: Callable[[Results], str | None] | None = None
     uncertainty: Callable[[Result], float | None] | None = None
     reason: Callable[[Result], str | None] | None = None
-    judge: Callable[[Sequence[Result], Sequence[Result], float], Judged | str | None] | None = None
+    judge: Callable[[Sequence[Result], Sequence[Result], float], Verdict | str | None] | None = None
     in_runs: bool = True
     in_records: bool = True
     in_ranks: bool = False
@@ -79,7 +80,7 @@ def _gbytes_per_j(result: Result, _: Shares) -> float | None:
     return rate / power_w if rate and power_w else None
 
 
-def _judged_energy(old: Sequence[Result], new: Sequence[Result], threshold: float) -> Judged | str | None:
+def _judged_energy(old: Sequence[Result], new: Sequence[Result], threshold: float) -> Verdict | str | None:
     sides = [pooled_energy(_energies(side)) for side in (old, new)]
     if any(side is None or side.joules is None for side in sides):
         return None

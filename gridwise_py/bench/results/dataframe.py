@@ -58,7 +58,7 @@ def records_of(document: Results) -> list[dict[str, Any]]:
 
 
 _STATISTICS = (
-    "median_ns", "ci_low_ns", "ci_high_ns", "min_ns", "q1_ns", "q3_ns", "mean_ns", "std_ns", "mad_ns",
+    "time_ns", "ci_low_ns", "ci_high_ns", "min_ns", "q1_ns", "median_ns", "q3_ns", "mean_ns", "std_ns", "mad_ns",
     "count", "outliers",
 )  # fmt: skip
 

@@ -56,8 +56,9 @@ class Git(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Host(Record):
-    """The machine that a device is in."""
+    """The machine that a device is in; its `name` is known of files of other tools only."""
 
+    name: str | None = left_out()
     system: str
     release: str
     machine: str
@@ -532,7 +533,7 @@ class Result(Record):
     def timed(self) -> Summary | None:
         """The statistics that rates use: of the GPU span, or of the CPU wall if there is none."""
         for series in (self.gpu_span, self.cpu_wall):
-            if series is not None and series.summary is not None and series.summary.median_ns > 0:
+            if series is not None and series.summary is not None and series.summary.time_ns > 0:
                 return series.summary
         return None
 
@@ -557,9 +558,9 @@ class Result(Record):
         """Its kernels by unique names: many of one label are one, else the second one has a number."""
         found: dict[str, Kernel] = {}
         for label, (kernel, many) in together(self.kernels).items():
-            medians = [one.median_ns for one in many if one.median_ns is not None]
+            medians = [one.time_ns for one in many if one.time_ns is not None]
             each_ns = (min(medians), max(medians)) if medians and len(many) > 1 else None
-            found[label] = kernel if each_ns is None else replace(kernel, gpu_ns=kernel.median_ns, each_ns=each_ns)
+            found[label] = kernel if each_ns is None else replace(kernel, gpu_ns=kernel.time_ns, each_ns=each_ns)
         return found
 
     @property
@@ -636,6 +637,14 @@ class CaseLevels(Record):
 
 # ---- the document
 
+#: Of a device, what `Results.machine` has.
+_OF_DEVICE = ("adapter", "adapter_type", "backend", "driver")
+
+
+def differences(old: Mapping[str, str], new: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    """Return the facts in which two machines differ, of those that both have: each with its value of both."""
+    return [(name, fact, new[name]) for name, fact in old.items() if new.get(name, fact) != fact]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Results(Record):
@@ -674,6 +683,17 @@ class Results(Record):
     def __repr__(self) -> str:
         count, cases = len(self.results), len({result.key for result in self.results})
         return f"Results({count} result{'s' * (count != 1)} of {cases} case{'s' * (cases != 1)}, {self.device.adapter})"
+
+    @property
+    def machine(self) -> dict[str, str]:
+        """What identifies the machine and what runs on it, by name, as far as the file tells."""
+        context, device = self.context, self.device
+        python = ".".join((context.versions.get("python") or "").split(".")[:2])
+        host = {"host": context.host.name, "CPUs": context.host.cpu_count, "Python": python}
+        host |= {"system": context.host.system, "architecture": context.host.machine}
+        host |= {"debug build": (context.settings or {}).get("debug_build")}
+        known = {name: str(fact) for name, fact in host.items() if fact not in (None, "")}
+        return {**{name: str(getattr(device, name)) for name in _OF_DEVICE}, **known}
 
     def in_order(self) -> list[Result]:
         """Return the results in the order in which they were asked for, visits to a case one after the other."""

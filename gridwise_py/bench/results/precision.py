@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...display.quantities import format_uncertainty
-from ..stats.levels import advised, components, mean_level, process_errors, process_levels
+from ..stats.levels import advised, components, level_of_processes, mean_level, process_levels
 from ..stats.series import LEAST_FOR_INTERVAL, Timed
 from .model import CaseLevels, Result
 from .rounds import by_case, pooled_series
@@ -77,8 +76,7 @@ def half_interval(visits: Sequence[Result]) -> float:
         return math.inf
     found = mean_level(process_levels(blocks, processes))
     if found.reach(0.95) <= TARGET:
-        errors = process_errors(blocks, processes)
-        found = replace(found, within=math.hypot(*errors) / errors.size)
+        _, found = level_of_processes(blocks, processes)
     return math.expm1(min(float(found.reach(0.95)), 50.0))
 
 

@@ -15,7 +15,7 @@ from .browser_model import BROWSER_SCHEMA
 from .model import Results
 from .schema import check_document
 from .tool_document import results_of_tool
-from .tool_files import ToolFormat, numbers_run, tool_of, tool_run
+from .tool_files import ToolFormat, numbers_run, tool_of, tool_run, unread_tool
 
 #: Beyond these, sums and quotients of a few numbers could overflow or underflow.
 LARGEST = 1e40
@@ -170,8 +170,14 @@ def _parse(name: str, text: str) -> Any:
         raise BadResultsFile(f"{name}: {place}: {what} ({error.msg}){remedy}") from error
     except RecursionError as error:
         raise BadResultsFile(f"{name}: nested too deeply: no results file of gridwise bench") from error
+    is_of_tool = tool_of(document) is not None
+    if not is_of_tool and (tool := unread_tool(document)) is not None:
+        raise BadResultsFile(
+            f"{name}: a file of {tool}, which is not read; print the times of a benchmark, one per line, and import "
+            f"them: gridwise import times.txt --format numbers --unit s -o times.json"
+        )
     # Other tools write NaN for a statistic of too few samples.
-    if bad and tool_of(document) is None:
+    if bad and not is_of_tool:
         at = next(token.start() for token in _TOKEN.finditer(text) if token[0] == bad[0])
         word = bad[0] if len(bad[0]) <= 40 else f"{bad[0][:20]}… ({len(bad[0]):,} characters)"
         why = (

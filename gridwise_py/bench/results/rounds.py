@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 
 from ..stats.energy import pooled_energy
-from ..stats.levels import mean_level, process_errors, process_levels
+from ..stats.levels import level_of_processes
 from ..stats.series import Series, Summary
 from ..stats.statistics import summarize
 from .model import CaseKey, Kernel, Rates, Result, Results, Whole
@@ -59,7 +59,7 @@ def _pool(rounds: Sequence[Result]) -> Result:
         for name, series in result.whole.series.items():
             by_name.setdefault(name, []).append((series, result.process))
     whole = {name: pooled_series(*_columns(visits)) for name, visits in by_name.items()}
-    span, wall = (None if name not in whole else whole[name].median_ns for name in ("gpu_span", "cpu_wall"))
+    span, wall = (None if name not in whole else whole[name].time_ns for name in ("gpu_span", "cpu_wall"))
     return replace(
         first,
         kernels=tuple(_pooled_kernel(kernels) for kernels in by_label.values()),
@@ -102,7 +102,7 @@ def _pooled_kernel(visits: Sequence[tuple[Kernel, int]]) -> Kernel:
         samples_ns=series.samples_ns,
         summary=series.summary,
         invalid=series.invalid,
-        gpu_ns=series.median_ns,
+        gpu_ns=series.time_ns,
     )
 
 
@@ -134,16 +134,12 @@ def _of_processes(summary: Summary, rounds: Sequence[Series], processes: Sequenc
     blocks, of_blocks = [block for block, _ in timed], [process for _, process in timed]
     if len(set(of_blocks)) < 2:
         return summary
-    levels = process_levels(blocks, of_blocks)
-    found = mean_level(levels)
-    errors = process_errors(blocks, of_blocks)
-    within = math.hypot(*errors) / errors.size
-    reach = float(replace(found, within=within).reach(0.95))
+    levels, found = level_of_processes(blocks, of_blocks)
+    reach = float(found.reach(0.95))
     # Two processes may lie so far apart that their interval says nothing.
     low, high = math.exp(found.value - min(reach, 50.0)), math.exp(found.value + min(reach, 50.0))
     return replace(
         summary,
-        median_ns=math.exp(found.value),
         ci_low_ns=low,
         ci_high_ns=high,
         levels_ns=tuple(np.exp(levels).tolist()),

@@ -28,6 +28,7 @@ def results_of_tool(run: ToolRun) -> Results:
         context=Context(
             time=run.time, versions=versions, host=Host(**host), tool=run.tool.value,
             git=None if run.commit is None else Git(commit=run.commit[0], dirty=run.commit[1]),
+            settings=None if run.debug_build is None else {"debug_build": run.debug_build},
             unknown={"imported_by": __version__},
         ),
         # Files of two tools, which time different things, are not compared unless somebody asks for it.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -31,6 +32,8 @@ _MOST_SAMPLES = 10_000_000
 #: Runs of hyperfine that follow each other have much in common, so a group of them counts as one process.
 _MOST_GROUPS = 10
 _CPU, _GPU = "cpu_wall", "gpu_span"
+#: The axis of benchmarks with one name and the same parameters.
+POSITION = "#"
 
 
 class ToolFormat(StrEnum):
@@ -99,7 +102,9 @@ class ToolRun:
     time : str
         When it ran; empty if the file does not say it.
     host : mapping
-        system, release, machine, cpu_count.
+        name, system, release, machine, cpu_count.
+    debug_build : bool or None
+        Whether what measures was built without optimisation.
     python : str or None
     commit : tuple of str and bool, or None
         Of the user's repository, and whether it had changes.
@@ -113,12 +118,21 @@ class ToolRun:
     version: str | None = None
     time: str = ""
     host: Mapping[str, Any] | None = None
+    debug_build: bool | None = None
     python: str | None = None
     commit: tuple[str, bool] | None = None
     warnings: tuple[str, ...] = ()
 
 
 # ---- which tool
+
+#: By the keys of its files, a tool whose files are not read.
+_UNREAD = {"asv": ("commit_hash", "results"), "pyperf": ("benchmarks", "metadata")}
+
+
+def unread_tool(data: Any) -> str | None:
+    """Return which other tool wrote JSON data that is not read; None if it is not known."""
+    return next((tool for tool, keys in _UNREAD.items() if isinstance(data, dict) and {*keys} <= {*data}), None)
 
 
 def tool_of(data: Any) -> ToolFormat | None:
@@ -223,12 +237,12 @@ def _short(text: str) -> str:
 
 
 def _unique(rows: Sequence[ToolRow]) -> Iterator[ToolRow]:
-    """Yield rows, with a number behind the names of those that another one has already."""
-    seen: dict[tuple[str, str], int] = {}
+    """Yield rows; those that nothing but their position tells apart get it as an axis."""
+    counts, seen = Counter((row.title, row.series) for row in rows), Counter[tuple[str, str]]()
     for row in rows:
         place = row.title, row.series
-        seen[place] = seen.get(place, 0) + 1
-        yield row if seen[place] == 1 else replace(row, name=f"{row.name} #{seen[place]}")
+        seen[place] += 1
+        yield row if counts[place] == 1 else replace(row, axes={**row.axes, POSITION: str(seen[place])})
 
 
 def _list(value: Any) -> list[Any]:
@@ -247,6 +261,10 @@ def _object(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise TypeError(f"a {type(value).__name__}, not an object")
     return cast(dict[str, Any], value)
+
+
+def _text(data: Mapping[str, Any], key: str) -> str | None:
+    return None if data.get(key) is None else str(data[key])
 
 
 def _row(
@@ -293,13 +311,14 @@ def _hyperfine(data: Mapping[str, Any], at: _Places) -> ToolRun:
     rows: list[ToolRow] = []
     for entry in data["results"]:
         name = str(entry["command"])
+        axes = {str(axis): str(value) for axis, value in _object(entry.get("parameters")).items()}
         codes = [code for code in _list(entry.get("exit_codes")) if code != 0]
         if codes:
             error = f"{len(codes)} of {len(entry['exit_codes'])} runs failed (exit code {codes[0]})"
-            rows.append(_row(name, [], where=at.name, error=error))
+            rows.append(_row(name, [], where=at.name, error=error, axes=axes))
         else:
             lacking = "the file has the mean only, without the times of the runs"
-            row = partial(_row, name, entry.get("times"), where=at.name, mean=entry["mean"])
+            row = partial(_row, name, entry.get("times"), where=at.name, mean=entry["mean"], axes=axes)
             rows.append(row(lacking=lacking, groups=_MOST_GROUPS))
     return ToolRun(ToolFormat.HYPERFINE, tuple(rows), UNKNOWN_MACHINE)
 
@@ -316,14 +335,15 @@ def _google(data: Mapping[str, Any], at: _Places) -> ToolRun:
         found.setdefault(place, []).append(entry)
     rows = [row for (name, *_), entries in found.items() if (row := _google_row(str(name), entries, at)) is not None]
     warnings: list[str] = []
-    if context.get("library_build_type") == "debug":
+    build = context.get("library_build_type")
+    if build == "debug":
         warnings.append("the library of google-benchmark was built without optimisation, which its loop contains")
     if context.get("cpu_scaling_enabled") is True:
         warnings.append("the clock of the CPU followed the load (cpu_scaling_enabled)")
-    version = context.get("library_version")
     return ToolRun(
-        ToolFormat.GOOGLE, tuple(rows), f"{int(context['num_cpus'])} CPUs", None if version is None else str(version),
-        str(context.get("date", "")), {"cpu_count": int(context["num_cpus"])}, warnings=tuple(warnings),
+        ToolFormat.GOOGLE, tuple(rows), f"{int(context['num_cpus'])} CPUs", _text(context, "library_version"),
+        str(context.get("date", "")), {"name": _text(context, "host_name"), "cpu_count": int(context["num_cpus"])},
+        None if build is None else build == "debug", warnings=tuple(warnings),
     )  # fmt: skip
 
 
@@ -364,12 +384,14 @@ def _pytest(data: Mapping[str, Any], at: _Places) -> ToolRun:
     return ToolRun(
         ToolFormat.PYTEST, tuple(rows),
         str(cpu.get("brand_raw") or cpu.get("brand") or machine.get("processor") or UNKNOWN_MACHINE),
-        None if data.get("version") is None else str(data["version"]), str(data.get("datetime", "")),
+        _text(data, "version"), str(data.get("datetime", "")),
         {
+            "name": _text(machine, "node"),
             **{name: str(machine.get(name, "")) for name in ("system", "release", "machine")},
             "cpu_count": cpu.get("count") if isinstance(cpu.get("count"), int) else None,
         },
-        None if machine.get("python_version") is None else str(machine["python_version"]),
+        None,
+        _text(machine, "python_version"),
         (identifier, bool(commit.get("dirty"))) if re.fullmatch("[0-9a-f]{40,64}", identifier) else None,
     )  # fmt: skip
 
@@ -386,7 +408,7 @@ def _nvbench(data: Mapping[str, Any], at: _Places) -> ToolRun:
     version = _object(_object(_object(data.get("meta")).get("version")).get("nvbench"))
     return ToolRun(
         ToolFormat.NVBENCH, tuple(rows), ", ".join(used) or "CPU only",
-        None if version.get("string") is None else str(version["string"]),
+        _text(version, "string"),
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ...errors import ArgumentError
-from .model import Result, Results
+from .model import Result, Results, differences
 from .precision import levels_of
 
 #: What a visit costs besides its cases: opening the page, and its calibration.
@@ -38,11 +38,9 @@ def visits_together(documents: Sequence[Results], names: Sequence[str]) -> Resul
     for document, name in zip(documents, names, strict=True):
         if document.context.browser is None and document.context.tool is None:
             raise ArgumentError(f"{name} is of gridwise bench, which measures in several processes itself")
-        for what, mine, other in zip(_SAME, _identity(first), _identity(document), strict=True):
-            if mine != other:
-                raise ArgumentError(
-                    f"{names[0]} and {name} are not runs of one program on one device: {what} is {mine} and {other}"
-                )
+        if found := differences(_identity(first), _identity(document)):
+            told = ", ".join(f"{what} is {mine} and {other}" for what, mine, other in found)
+            raise ArgumentError(f"{names[0]} and {name} are not runs of one program on one machine: {told}")
     runs = [_run_of(document) for document in documents]
     if any(run in runs[:i] for i, run in enumerate(runs)):
         raise ArgumentError(f"of {', '.join(names)}, two are the same run")
@@ -64,13 +62,12 @@ def visits_together(documents: Sequence[Results], names: Sequence[str]) -> Resul
 
 def _run_of(document: Results) -> object:
     """Return what no other run has; not every tool notes when it ran, or to less than a second."""
-    return document.context.time if document.context.tool is None else document.results
+    return document.context.time, None if document.context.tool is None else document.results
 
 
-_SAME = ("the adapter", "the backend", "the driver", "the tool", "the class of devices", "the page")
-
-
-def _identity(document: Results) -> tuple[object, ...]:
-    device, context = document.device, document.context
-    page = context.unknown.get("bundle_sha256")
-    return device.adapter, device.backend, device.driver, context.tool, device.unknown.get("class"), page
+def _identity(document: Results) -> dict[str, str]:
+    """Return what runs of one program on one machine have in common."""
+    unknown = {**document.device.unknown, **document.context.unknown}
+    facts = {"tool": document.context.tool, "class of devices": unknown.get("class")}
+    facts |= {"page": unknown.get("bundle_sha256")}
+    return {**document.machine, **{name: str(fact) for name, fact in facts.items()}}

@@ -13,7 +13,7 @@ from ..cases.benchmarked import Benchmark
 from ..cases.mode import ModeLike
 from ..stats.verdict import Pair, Verdict
 from .checker import Check
-from .machine_load import LoadWatch
+from .machine_load import LoadWatch, is_busy
 from .measure import measure_ready, prepare
 from .measurement import Measurement
 from .protocol import SamplingProtocol
@@ -72,8 +72,12 @@ def pair_in_turns(old: Sequence[Measurement], new: Sequence[Measurement]) -> Pai
         (m.protocol.get("tick_step_ns") or m.tick_period_ns or 0.0) / (m.protocol.get("batch_trials") or 1)
         for m in (*old, *new)
     ]
-    moved = any(m.clock_moved for m in (*old, *new))
-    return Pair(samples_ns(old), samples_ns(new), max(steps, default=0.0), clock_moved=moved, in_turns=True)
+    return Pair(
+        samples_ns(old), samples_ns(new), max(steps, default=0.0),
+        clock_moved=any(m.clock_moved for m in (*old, *new)), in_turns=True,
+        on_cpu=any(m.protocol.get("on_cpu") for m in (*old, *new)),
+        loaded=any(is_busy(m.other_load) for m in (*old, *new)),
+    )  # fmt: skip
 
 
 def in_own_words(verdict: Verdict) -> Verdict:

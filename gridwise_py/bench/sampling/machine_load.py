@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 _STAT = Path("/proc/stat")
@@ -24,25 +25,36 @@ def load_note(share: float | None) -> str:
 
 
 class LoadWatch:
-    """Watches the load from its creation on. Only Linux has the counters."""
+    """Watches the load from its creation on. Only Linux has the counters.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    pids : sequence of int
+        Processes that measure for this one.
+    """
+
+    def __init__(self, pids: Sequence[int] = ()) -> None:
+        self._pids = pids
         self._begin = self._read()
 
-    @staticmethod
-    def _read() -> tuple[float, float, float] | None:
-        """Return the time, the time that all processors were busy, and what this process used of it, in s."""
+    def _read(self) -> tuple[float, float, float] | None:
+        """Return the time, the time that all processors were busy, and what these processes used of it, in s."""
         try:
             fields = [float(word) for word in _STAT.read_text().splitlines()[0].split()[1:9]]
-            own = os.times()
             ticks_per_s = os.sysconf("SC_CLK_TCK")
+            own = os.times()
+            own_s = own.user + own.system
+            for pid in self._pids:
+                # The name of the program, in brackets, may have spaces.
+                words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+                own_s += (int(words[11]) + int(words[12])) / ticks_per_s
         except (OSError, ValueError, IndexError, AttributeError):
             return None
         if len(fields) < 8:
             return None
         user, nice, system, _idle, _waits_for_disk, hard, soft, stolen = fields
         busy_s = (user + nice + system + hard + soft + stolen) / ticks_per_s
-        return time.perf_counter(), busy_s, own.user + own.system
+        return time.perf_counter(), busy_s, own_s
 
     def share(self) -> float | None:
         """Return the share of all processors that others used, from 0 to 1; None if it cannot be told."""

@@ -355,7 +355,7 @@ def _sampled(unsampled: Measurement, ready: Ready, protocol: SamplingProtocol) -
         tick_step_ns=context.capabilities.tick_step_ns,
         fastest_canary_ns=fastest_ns,
     )
-    in_force |= conditions.in_force(samples)
+    in_force |= {**conditions.in_force(samples), "on_cpu": on_cpu}
     warnings += [*conditions.warnings(samples), *ready.checker.notes()]
     return replace(
         unsampled,

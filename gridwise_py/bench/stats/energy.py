@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ...storage.records import Record
 from ...storage.schemas import Limits
 from .levels import mean_level
 from .series import Count, Positive
-from .verdict import Pair, judge_all
+from .verdict import Pair, Verdict, judge_all
 
 #: With fewer there is no interval.
 LEAST_WINDOWS = 3
@@ -98,19 +98,6 @@ class EnergyResult(Record):
         return f"{format_energy(self.joules)} per call{ends}{power}, {count} window{'s' if count != 1 else ''}"
 
 
-#: What verdicts on times are called of energies.
-_OF_ENERGY = {"faster": "less", "slower": "more"}
-
-
-class Judged(NamedTuple):
-    """A ratio of energies, the ends of its interval, and the verdict: less, more, same or ambiguous."""
-
-    ratio: float
-    low: float
-    high: float
-    verdict: str
-
-
 def energy_of(windows: Sequence[EnergyWindow], sensor: str) -> EnergyResult:
     """Return the energy of a call, from windows with enough steps of the sensor.
 
@@ -152,7 +139,7 @@ def _warnings(windows: Sequence[EnergyWindow]) -> tuple[str, ...]:
     return ()
 
 
-def judge_energy(old: EnergyResult, new: EnergyResult, threshold: float) -> Judged | None:
+def judge_energy(old: EnergyResult, new: EnergyResult, threshold: float) -> Verdict | None:
     """Judge two energies by pairs of windows; None where a side has no number or too few windows.
 
     Of calls that were measured in turns, the windows of a pair are of one round.
@@ -162,4 +149,4 @@ def judge_energy(old: EnergyResult, new: EnergyResult, threshold: float) -> Judg
         return None
     before, after = ([[pair[side].energy_j / pair[side].calls] for pair in pairs] for side in (0, 1))
     (found,) = judge_all([Pair(before, after, in_turns=True)], threshold=threshold)
-    return Judged(found.ratio, found.low, found.high, _OF_ENERGY.get(found.kind.value, found.kind.value))
+    return found

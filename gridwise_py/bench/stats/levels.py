@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -124,12 +124,6 @@ def block_errors(blocks: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
     return np.array([_median_error(block) for block in blocks], dtype=np.float64)
 
 
-def process_errors(blocks: Sequence[NDArray[np.float64]], processes: Sequence[int]) -> NDArray[np.float64]:
-    """Return the standard error of each level, as the samples within the process tell it."""
-    errors = block_errors(blocks)
-    return np.array([math.hypot(*(errors[i] for i in of_one)) / len(of_one) for of_one in _by_process(processes)])
-
-
 def step_share(times_ns: NDArray[np.float64], weights: NDArray[np.float64], step_ns: float) -> float:
     """Return how far the step of a clock may move the mean of some times, as a share of the mean.
 
@@ -167,6 +161,15 @@ def mean_level(levels: NDArray[np.float64]) -> Difference:
     """Return the mean of at least two levels."""
     count = levels.size
     return Difference(float(levels.mean()), float(levels.std(ddof=1)) / math.sqrt(count), count - 1)
+
+
+def level_of_processes(
+    blocks: Sequence[NDArray[np.float64]], processes: Sequence[int]
+) -> tuple[NDArray[np.float64], Difference]:
+    """Return the levels of processes, and their mean; its interval is no narrower than what is within them allows."""
+    logs = np.log([np.median(block) for block in blocks])
+    levels, within = unit_values(logs, block_errors(blocks), processes)
+    return levels, replace(mean_level(levels), within=within / math.sqrt(levels.size))
 
 
 def difference(

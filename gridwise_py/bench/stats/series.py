@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -58,8 +59,9 @@ class Summary(Record):
     Attributes
     ----------
     median_ns : float
+        Of the samples, as the quartiles are.
     ci_low_ns, ci_high_ns : float or None
-        The 95 % interval of the median; None with fewer than `LEAST_FOR_INTERVAL` samples.
+        The 95 % interval of `time_ns`; None with fewer than `LEAST_FOR_INTERVAL` samples.
     min_ns, q1_ns, q3_ns, mean_ns : float
         Least, quartiles, mean.
     std_ns, mad_ns : float or None
@@ -69,8 +71,7 @@ class Summary(Record):
     outliers : int
         Samples more than 1.5 interquartile ranges outside the quartiles.
     levels_ns : tuple of float
-        Of a time of several processes, the level of each: `median_ns` is then the geometric mean of these. A results
-        file has none, as it keeps processes apart.
+        Of samples of several processes, the level of each. A results file has none, as it keeps processes apart.
     """
 
     median_ns: Difference
@@ -87,19 +88,24 @@ class Summary(Record):
     levels_ns: tuple[Difference, ...] = left_out(())
 
     @property
+    def time_ns(self) -> float:
+        """The time that tables show: the median, or of several processes the geometric mean of their levels."""
+        return math.exp(sum(map(math.log, self.levels_ns)) / len(self.levels_ns)) if self.levels_ns else self.median_ns
+
+    @property
     def levels_differ(self) -> bool:
         """Whether processes differ so much that their mean may be the time of none of them."""
         return bool(self.levels_ns) and max(self.levels_ns) > _FAR_APART * min(self.levels_ns)
 
     @property
     def interval_ns(self) -> tuple[float, float] | None:
-        """The 95 % interval of the median; None if the samples are too few."""
+        """The 95 % interval of the time; None if the samples are too few."""
         if self.ci_low_ns is None or self.ci_high_ns is None:
             return None
         return self.ci_low_ns, self.ci_high_ns
 
     def uncertainty(self, step_ns: float = 0.0) -> float | None:
-        """Return the uncertainty of the median, as a share of it; None if it has no interval.
+        """Return the uncertainty of the time, as a share of it; None if it has no interval.
 
         Parameters
         ----------
@@ -108,7 +114,7 @@ class Summary(Record):
         """
         if self.interval_ns is None:
             return None
-        return relative_uncertainty(self.median_ns, *self.interval_ns, step_ns / 2)
+        return relative_uncertainty(self.time_ns, *self.interval_ns, step_ns / 2)
 
     def uncertainty_text(self, step_ns: float = 0.0) -> str:
         """Return the uncertainty as text, ``"±0.3 %"``; without an interval, how few samples there are."""
@@ -117,9 +123,9 @@ class Summary(Record):
         return format_uncertainty(self.uncertainty(step_ns))
 
     def text(self, step_ns: float = 0.0) -> str:
-        """Return the median with its uncertainty: ``"15.9 ms ±0.3 %"``, or ``"1.37 s (1 sample)"``."""
+        """Return the time with its uncertainty: ``"15.9 ms ±0.3 %"``, or ``"1.37 s (1 sample)"``."""
         how = self.uncertainty_text(step_ns)
-        return f"{format_time(self.median_ns)} {how if self.interval_ns else f'({how})'}".rstrip()
+        return f"{format_time(self.time_ns)} {how if self.interval_ns else f'({how})'}".rstrip()
 
 
 @dataclass(frozen=True)
@@ -147,6 +153,11 @@ class Series(Record):
     def median_ns(self) -> float | None:
         """The median, or None."""
         return None if self.summary is None else self.summary.median_ns
+
+    @property
+    def time_ns(self) -> float | None:
+        """The time that tables show, or None."""
+        return None if self.summary is None else self.summary.time_ns
 
     @property
     def positive_ns(self) -> list[float]:

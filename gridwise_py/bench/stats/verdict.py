@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ...display.quantities import format_uncertainty
 from ...errors import ArgumentError
+from ...settings import judge_busy
 from .levels import (
     Difference,
     Repeatability,
@@ -75,6 +76,8 @@ class Cause(StrEnum):
     NEAR_THRESHOLD = "near threshold"
 
 
+#: Where a machine is always busy.
+JUDGE_BUSY = "GRIDWISE_JUDGE_BUSY=1 judges beside other work, and more verdicts are wrong then"
 #: By the cause, and by the unit or whether the adapter is a CPU where that matters: a clause, and what to do.
 _TEXTS: dict[tuple[Cause, Unit | bool | None], tuple[str, str]] = {
     (Cause.FEW_SAMPLES, None): (f"a side has fewer than {LEAST_UNITS} independent samples", "take more samples"),
@@ -84,7 +87,7 @@ _TEXTS: dict[tuple[Cause, Unit | bool | None], tuple[str, str]] = {
     ),
     (Cause.MACHINE, True): (
         "the adapter is a CPU, and other work on the machine changed its speed",
-        "measure both in rounds (gridwise bench --rounds 5), while the machine does nothing else",
+        f"measure both in rounds (gridwise bench --rounds 5), while the machine does nothing else; {JUDGE_BUSY}",
     ),
     (Cause.SINGLE, None): (
         "measured in one process or round, and it is not known how much these differ here",
@@ -141,7 +144,7 @@ class Pair:
         Whether the time depends so much on the process that two single processes cannot be compared unless the
         repeatability is known: CPU walls, and mode latency.
     loaded : bool
-        Whether other work took part of the machine; it matters on a CPU adapter.
+        Whether other work took over a tenth of the machine; it matters on a CPU adapter.
     in_turns : bool
         Whether block i of both sides comes from the same turn. The ratios within the turns are judged then: what both
         sides have in common in a turn, such as the clock or other work, is gone. Needs as many blocks on both sides.
@@ -244,10 +247,8 @@ class Verdict:
     @property
     def too_noisy(self) -> bool:
         """Whether noise makes the interval so wide that its ends tell a reader nothing."""
-        # The ends tell how much another clock may explain, and where single processes lie.
-        if self.cause in (None, Cause.MACHINE, Cause.SINGLE):
-            return False
-        return self.reaches(_TOO_NOISY)
+        # The ends tell how much another clock may explain.
+        return self.cause not in (None, Cause.MACHINE) and self.reaches(_TOO_NOISY)
 
     def reaches(self, factor: float) -> bool:
         """Return whether the interval reaches this many times above or below the ratio."""
@@ -521,7 +522,7 @@ def _obstacle(pair: Pair, v: Verdict, *, differs: bool) -> Cause | None:
     independent = (v.old_units, v.new_units) if v.unit == "sample" else (v.old_count, v.new_count)
     if min(independent) < LEAST_UNITS and not (pair.in_turns and v.old_units > 1):
         return Cause.FEW_SAMPLES
-    if pair.clock_moved or (differs and pair.on_cpu and pair.loaded):
+    if pair.clock_moved or (differs and pair.on_cpu and pair.loaded and not judge_busy()):
         return Cause.MACHINE
     if pair.varies_by_process and v.unit != "process" and pair.repeatability is None:
         return Cause.SINGLE
@@ -551,7 +552,8 @@ def _decide(pair: Pair, v: Verdict, widens: Cause | None, most_p: float) -> Verd
         return _ambiguous(v, Cause.SPREAD, agrees, on_cpu=pair.on_cpu, needed=2 * max(v.counts))
     if (cause := _obstacle(pair, v, differs=True)) is not None:
         return _ambiguous(v, cause, f"{lies}, but ", on_cpu=pair.on_cpu)
-    return replace(v, kind=cleared, reason=f"{lies}, and the test for any difference agrees (p = {p})")
+    beside = "; beside other work (GRIDWISE_JUDGE_BUSY)" if pair.on_cpu and pair.loaded else ""
+    return replace(v, kind=cleared, reason=f"{lies}, and the test for any difference agrees (p = {p}){beside}")
 
 
 def _place(v: Verdict, cleared: VerdictKind | None, *, within: bool) -> str:

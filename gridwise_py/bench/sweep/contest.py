@@ -130,11 +130,17 @@ class Turns:
         Of the orders.
     sample_ns : float
         About as long is what one time is taken of, so that the clock's step and the pass do not matter.
+
+    Attributes
+    ----------
+    on_cpu : bool
+        Whether the adapter is a CPU.
     """
 
     def __init__(self, device: wgpu.GPUDevice, seed: int = 0, sample_ns: float = 1e6):
         self._device, self._sample_ns = device, sample_ns
         context = context_of(device)
+        self.on_cpu: bool = context.capabilities.is_cpu
         self._helper = context.timing_helper if context.has_timestamps else None
         self._rng = np.random.default_rng(seed)
         self._trials: dict[int, int] = {}

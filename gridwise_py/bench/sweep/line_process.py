@@ -10,7 +10,7 @@ import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import IO, Any
+from typing import IO, Any, Self
 
 # A process without work ends at once; a driver may hang at its end.
 _END_TIMEOUT_S = 20.0
@@ -31,7 +31,7 @@ class ProcessEnded(Exception):
 
 
 class LineProcess:
-    """A process that is running; `end` or `kill` must follow.
+    """A process that is running; `close` or `kill` must follow, as at the end of a ``with`` block.
 
     What it writes to its standard error is kept, for its last line.
 
@@ -48,6 +48,7 @@ class LineProcess:
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, env=environment
         )
+        self.pid: int = self._process.pid
         self._answers: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         threading.Thread(target=self._read, name="gridwise worker answers", daemon=True).start()
 
@@ -58,12 +59,20 @@ class LineProcess:
                 self._answers.put(line)
         self._answers.put(None)
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self.end()  # by itself, so that it destroys its device
+        self.kill()
+
     @property
     def returncode(self) -> int | None:
         """As of `subprocess.Popen`."""
         return self._process.returncode
 
-    def send(self, request: Mapping[str, Any]) -> None:
+    def request(self, request: Mapping[str, Any]) -> None:
         """Send a request, and do not wait for its answer."""
         assert self._process.stdin is not None
         # If it has ended, its output ends, too.
@@ -71,7 +80,7 @@ class LineProcess:
             self._process.stdin.write(json.dumps(request).encode() + b"\n")
             self._process.stdin.flush()
 
-    def answer(self, timeout_s: float) -> dict[str, Any]:
+    def reply(self, timeout_s: float) -> dict[str, Any]:
         """Return the answer to the last request.
 
         Raises
@@ -111,6 +120,12 @@ class LineProcess:
             self.kill()
             return "did not end"
         return _ending(code) if code else ""
+
+    def close(self) -> str:
+        """As `end`, and forget what it wrote."""
+        how = self.end()
+        self.kill()
+        return how
 
     def kill(self) -> None:
         """End the process at once, and forget what it wrote."""

@@ -423,7 +423,7 @@ def _times_of(own: Sequence[Result]) -> list[Measurement]:
     return [
         Measurement(
             one.primitive, one.mode, one.n, protocol=one.protocol, whole=one.whole.series,
-            clock_moved=one.clock_moved, tick_period_ns=one.tick_period_ns,
+            clock_moved=one.clock_moved, tick_period_ns=one.tick_period_ns, other_load=one.other_load,
         )
         for one in own
     ]  # fmt: skip

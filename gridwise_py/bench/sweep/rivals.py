@@ -26,10 +26,13 @@ class Rounds(Generic[Key]):
         By rival; of one that failed, or was left out, fewer rounds than of others.
     left_out : dict
         By rival the factor by which it was slower in every round.
+    loaded : bool
+        Whether the adapter is a CPU, and other work took part of the machine.
     """
 
     times: dict[Key, list[Sequence[float]]] = field(default_factory=dict[Key, list[Sequence[float]]])
     left_out: dict[Key, float] = field(default_factory=dict[Key, float])
+    loaded: bool = False
 
     def ratio(self, key: Key, first: Key) -> float:
         """Return the median of a rival's times by those of another, of the rounds that both have."""

@@ -16,6 +16,7 @@ from ...errors import ArgumentError, DeviceMemoryError, GridwiseError
 from ...internals import KERNELS, Oracle, TuningStore, context_of
 from ..calibrate.calibration import learn_facts
 from ..checks.check import differences
+from ..sampling.machine_load import LoadWatch, is_busy
 from ..stats.verdict import Pair, Verdict, VerdictKind, judge_all
 from .contest import Contest, Turns
 from .rivals import Rounds, take_rounds
@@ -277,13 +278,17 @@ def _check_first(contest: Contest) -> None:
 def _take(turns: Turns, calls: Mapping[int, BoundCall[Any]], most: int, warm_s: float, **how: Any) -> Rounds[int]:
     """Take rounds of shapes, the first of which is the model's; other arguments are as of `take_rounds`."""
     turns.warm_up(calls, warm_s)
-    return take_rounds(
+    watch = LoadWatch()
+    found = take_rounds(
         lambda keys, number: turns.round({key: calls[key] for key in keys}), list(calls), most, first=0, **how
     )
+    found.loaded = turns.on_cpu and is_busy(watch.share())
+    return found
 
 
 def _judge(rounds: Rounds[int], keys: Sequence[int]) -> dict[int, Verdict]:
-    pairs = [Pair(rounds.times[0], rounds.times[key], in_turns=True) for key in keys]
+    how: dict[str, Any] = {"in_turns": True, "on_cpu": rounds.loaded, "loaded": rounds.loaded}
+    pairs = [Pair(rounds.times[0], rounds.times[key], **how) for key in keys]
     return dict(zip(keys, judge_all(pairs, threshold=_THRESHOLD), strict=True))
 
 

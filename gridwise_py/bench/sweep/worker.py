@@ -15,7 +15,6 @@ import signal
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
-from types import TracebackType
 from typing import IO, Any
 
 import wgpu
@@ -64,7 +63,7 @@ def worker_command() -> list[str]:
     return [sys.executable, "-m", "gridwise_py.bench.sweep.worker"]
 
 
-class Worker:
+class Worker(LineProcess):
     """A process that measures jobs. A context manager; leaving it after an error kills the process.
 
     Parameters
@@ -91,28 +90,17 @@ class Worker:
         files: Sequence[str] = (),
     ):
         self._name = name
-        self._process = LineProcess(worker_command())
+        super().__init__(worker_command())
         try:
             self._ask({"adapter": adapter, "protocol": protocol.to_dict(), "files": list(files)})
         except BaseException:
             self.kill()
             raise
 
-    def __enter__(self) -> Worker:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None:
-            self.close()
-        else:
-            self.kill()
-
     def _ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        self._process.send(request)
+        self.request(request)
         try:
-            answer = self._process.answer(CASE_TIMEOUT_S)
+            answer = self.reply(CASE_TIMEOUT_S)
         except ProcessEnded as error:
             raise WorkerError(f"{self._name} {error}") from None
         if "error" in answer:
@@ -123,16 +111,6 @@ class Worker:
     def measure(self, job: Job) -> Result:
         """Measure a job and return its result; raise WorkerError if the process ends before."""
         return Result.from_json(self._ask(_job_data(job))["result"])
-
-    def close(self) -> str:
-        """End the process when it is idle, and return how it ended; empty if it ended well."""
-        how = self._process.end()
-        self.kill()
-        return how
-
-    def kill(self) -> None:
-        """End the process at once."""
-        self._process.kill()
 
 
 def measure_isolated(adapter: int | str | None, job: Job, protocol: SamplingProtocol) -> Result:

@@ -111,9 +111,9 @@
   function drift() {
     const found = shared.samples[document.getElementById("case").value];
     const rows = [];
-    for (const {file, median_ns, count, at, ns, rounds, canary_ns} of found.series) {
+    for (const {file, time_ns, count, at, ns, rounds, canary_ns} of found.series) {
       at.forEach((index, i) => {
-        const off = ns[i] / median_ns - 1;
+        const off = ns[i] / time_ns - 1;
         rows.push({kind: "sample", file, at: index + 1, off, sample: `${index + 1} of ${count}`, time: time(ns[i]), percent: percent(off)});
       });
       const usual = middle(canary_ns);
@@ -123,7 +123,7 @@
       for (const begin of rounds) rows.push({kind: "round", file, at: begin + 0.5});
     }
     document.getElementById("drift-text").textContent = found.series
-      .map(({file, of, count, ns, median}) => `${file}: ${of}, median ${median}, ${count} samples` + (ns.length < count ? `, ${ns.length} drawn` : ""))
+      .map(({file, of, count, ns, time}) => `${file}: ${of}, ${time}, ${count} samples` + (ns.length < count ? `, ${ns.length} drawn` : ""))
       .join("; ");
     const kinds = new Set(rows.map(({kind}) => kind));
     const spec = shared.charts.drift;
