@@ -1,4 +1,4 @@
-// Needs local, LANES, `sums` of LANES words of workgroup memory, and `shared_word`.
+// Needs local, WORKGROUP_SIZE, `sums` of WORKGROUP_SIZE words of workgroup memory, and `shared_word`.
 fn share(word: u32) -> u32 {
   workgroupBarrier();
   if (local == 0u) { shared_word = word; }
@@ -9,7 +9,7 @@ fn prefix_sum(x: u32) -> u32 {
   var y = x;
   workgroupBarrier();
   sums[local] = y;
-  for (var d = 1u; d < LANES; d <<= 1u) {
+  for (var d = 1u; d < WORKGROUP_SIZE; d <<= 1u) {
     workgroupBarrier();
     var left = 0u;
     if (local >= d) { left = sums[local - d]; }
