@@ -5,6 +5,7 @@ Arguments that are True or False are checked here, too: an array in their place 
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import operator
 import sys
@@ -84,6 +85,7 @@ def explained(remedies: Mapping[str, str] | None = None) -> Callable[[FunctionT]
         @wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             if len(args) > most_plain or (kwargs and not is_plain(kwargs)):
+                kwargs = kwargs if fits(kwargs) else _in_own_names(function, parameters, len(args), kwargs)
                 if len(args) > most or not fits(kwargs):
                     raise _refusal(function, parameters, args, kwargs, remedies or {})
                 check_flags(args, kwargs)
@@ -92,6 +94,23 @@ def explained(remedies: Mapping[str, str] | None = None) -> Callable[[FunctionT]
         return cast(FunctionT, call)
 
     return decorate
+
+
+def _in_own_names(
+    function: Callable[..., Any], parameters: list[inspect.Parameter], given: int, kwargs: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the keywords of a call with this function's names in place of those that numpy's function has."""
+    by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    try:
+        twin = inspect.signature(getattr(importlib.import_module("numpy"), function.__name__)).parameters
+    except (AttributeError, TypeError, ValueError):
+        return kwargs
+    own = [p.name for p in parameters]
+    pairs = zip([p.name for p in twin.values() if p.kind in by_position], own, strict=False)
+    names = {"min": "low", "max": "high"} if "low" in own else {}
+    names |= {numpy_name: name for numpy_name, name in pairs if numpy_name not in (*own, "order", "subok")}
+    free = {name: mine for name, mine in names.items() if mine not in kwargs and own.index(mine) >= given}
+    return {free.get(name, name): value for name, value in kwargs.items()}
 
 
 def _check_flag(call: str, name: str, value: Any) -> None:

@@ -20,7 +20,7 @@ from ..runtime.chunked_array import ChunkedArray, Items
 from ..runtime.context import check_device, context_of
 from ..runtime.device import default_device
 from ..runtime.host_items import cast_items
-from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype, value_words
+from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype, in_own_order, value_words
 from ..types.operators import TracedOp
 from ..types.options import MOST_U32, integer
 from ..types.program import Flat
@@ -110,8 +110,8 @@ def argument_array(call: str, name: str, value: Any) -> np.ndarray:
         ) from error
 
 
-def index_array(call: str, name: str, value: Any) -> np.ndarray:
-    """Return indices, counts or offsets on the host as numpy makes an array of them.
+def index_array(call: str, name: str, value: Any) -> Any:
+    """Return indices, counts or offsets: an Array as it is, all else as numpy makes an array of it.
 
     Bools are 0 and 1, as in numpy, and an empty list, of which numpy makes floats, has no integers.
 
@@ -120,15 +120,23 @@ def index_array(call: str, name: str, value: Any) -> np.ndarray:
     DatatypeError
         If they are no integers.
     """
-    items = argument_array(call, name, value)
+    items = value if isinstance(value, Array) else argument_array(call, name, value)
     if items.dtype.kind == "b":
         return items.astype(np.uint32)
     if not items.size and is_python(value):
         return items.astype(np.int64)
     if items.dtype.kind not in "iu":
-        remedy = f"{name}.astype(np.intp)" if hasattr(value, "astype") else f"np.asarray({name}, dtype=np.intp)"
-        raise DatatypeError(f"{call}: {name} is of {items.dtype}; give integers, for example {remedy}")
+        remedy = f"{name}.astype(np.int64)" if hasattr(value, "astype") else f"np.asarray({name}, dtype=np.int64)"
+        raise DatatypeError(f"{call}: {name} is of {items.dtype}, but must be integers; give {remedy}")
     return items
+
+
+def index_words(call: str, name: str, value: Any) -> Any:
+    """Return indices, counts or offsets as `index_array`, those on the GPU in u32; an expression as it is."""
+    if isinstance(value, (ChunkedArray, *EXPRESSIONS)):
+        return value  # taken or refused by others
+    items = index_array(call, name, value)
+    return items.astype(np.uint32) if isinstance(items, Array) and items.datatype.name != "u32" else items
 
 
 def check_not_chunked(call: str, name: str, value: Any) -> None:
@@ -159,9 +167,9 @@ def check_one_length(call: str, sizes: Mapping[str, int], items: str = "items") 
 
 def argument_datatype(call: str, name: str, value: Any, dtype: np.dtype, known: Mapping[str, Datatype]) -> Datatype:
     """Return an argument's datatype; raise with what its kind of data is converted with."""
-    made, dtype = "", dtype.newbyteorder("=")  # bytes are brought into this machine's order on the way
-    if isinstance(value, Items):
-        convert = f"gw.asarray({name}.to_numpy().astype(np.{{}}))"
+    made, dtype = "", in_own_order(dtype)  # bytes are brought into this machine's order on the way
+    if isinstance(value, ChunkedArray):
+        convert = f"gw.ChunkedArray([each.astype(np.{{}}) for each in {name}.chunks])"
     elif hasattr(value, "astype"):
         convert = f"{name}.astype(np.{{}})"
     else:  # a list, a range, a tensor

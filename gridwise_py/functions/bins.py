@@ -182,7 +182,11 @@ def _ends(call: str, given: Any, items: np.ndarray | None) -> tuple[Any, Any]:
         raise ArgumentError(f"{call}: {what}, but bins have finite ends; give range=(low, high)")
     if low > high:
         raise ArgumentError(f"{call}: {what}, but bins begin below their end; exchange the two")
-    return (low - 0.5, high + 0.5) if low == high else (low, high)
+    if low != high:
+        return low, high
+    if low - 0.5 == low:
+        raise ArgumentError(f"{call}: {what}, and so far from 0 no bin is of width 1; give range=(low, high)")
+    return low - 0.5, high + 0.5
 
 
 def _read_as(kind: Any) -> np.dtype:

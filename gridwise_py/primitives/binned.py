@@ -178,7 +178,7 @@ def even_edges(items: np.dtype, bins: int, low: Any, high: Any) -> np.ndarray:
         return np.histogram_bin_edges(np.empty(0, np.uint8 if items.kind == "b" else items), bins, (low, high))
     except ValueError as error:  # more bins than there are numbers between the ends
         raise ArgumentError(
-            f"bins={bins} between {low} and {high}: {error}; give fewer bins or a wider range="
+            f"bins={bins} between {low} and {high}: {str(error).rstrip('.')}; give fewer bins or a wider range="
         ) from None
     except MemoryError as error:
         raise LimitError(f"there is no memory for the edges of {bins} bins: {error}; give fewer bins") from None

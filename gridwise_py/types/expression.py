@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import ArgumentError, DatatypeError, ImplicitConversionError
 from ..namespace import with_answers
-from .datatype import STORAGE_DATATYPES, Datatype, Struct, as_datatype
+from .datatype import STORAGE_DATATYPES, Datatype, Struct, as_datatype, conversion
 from .evaluation import value_of
 from .operations import NUMPY_TYPES, OPERATIONS
 from .program import Bound, Leaf, Stored, flatten
@@ -384,11 +384,8 @@ def _leaf_datatype(datatype: Any, what: str) -> Datatype:
     if isinstance(found, Struct):
         raise DatatypeError(f"{what} is of structs; expressions read their fields, {what}[{found.fields[0][0]!r}]")
     if found.name not in LEAF_DATATYPES:
-        to = {"f": "float32", "i": "int32"}.get(found.dtype.kind, "uint32")
-        raise DatatypeError(
-            f"{what} is of {found}, but expressions read items of up to 4 bytes ({', '.join(LEAF_DATATYPES)}); convert "
-            f"it first, for example with x.astype(np.{to})"
-        )
+        remedy = conversion(found.dtype, LEAF_DATATYPES)
+        raise DatatypeError(f"{what} is of {found}, but expressions read items of up to 4 bytes; {remedy}")
     return found
 
 
