@@ -73,6 +73,18 @@ def _is_mixed(call: Call) -> bool:
     return len(kinds) > 1 or any(given.how in ("list", "tuple", "scalar") for given in walk(call))
 
 
+def _is_exact(call: Call) -> bool:
+    """Say whether int64 is compared with uint64, by functions that do so exactly."""
+    kinds = {given.items.dtype.name for given in walk(call)}
+    return call.name in ("isin", "setdiff1d") and kinds == {"int64", "uint64"} and not _numbers(call)
+
+
+def _has_two_shapes(call: Call) -> bool:
+    """Say whether an operator in a call has arrays of two shapes."""
+    pairs = [each.args for each in call.args if isinstance(each, Call) and each.name in OPERATORS]
+    return any(len({each.items.shape for each in pair if isinstance(each, Given)}) > 1 for pair in pairs)
+
+
 def _has(*dtypes: str) -> Callable[[Call], bool]:
     return lambda call: any(given.items.dtype.name in dtypes for given in walk(call))
 
@@ -198,6 +210,7 @@ REFUSALS: tuple[Known, ...] = (
     Known(
         _PAGE + "of single items nothing says how many there are", message="no leaf says how many", when=_some_single
     ),
+    Known(_PAGE + "operands of two shapes are not broadcast", message="shape|lengths", when=_has_two_shapes),
     Known(
         _PAGE + "some functions take Arrays, not expressions",
         when=_is_expression,
@@ -255,7 +268,7 @@ REFUSALS: tuple[Known, ...] = (
     Known(_TABLE + "several axes of an Array are neighbours", message="are not neighbours", when=is_on_gpu),
     Known(
         _DOC + "columns of 8 bytes in groups",
-        "group_by",
+        "group_by(_table)?",
         "there are sums, products, minima and maxima",
         when=_eight_bytes,
     ),
@@ -600,7 +613,7 @@ ALLOWED: tuple[Known, ...] = (
         "numbers that are one when they are rounded to a common type",
         "setxor1d|union1d|intersect1d|isin|setdiff1d",
         kinds="value|shape",
-        when=lambda call: _is_mixed(call) and _has("int64", "uint64")(call),
+        when=lambda call: _is_mixed(call) and _has("int64", "uint64")(call) and not _is_exact(call),
     ),
     Known(
         _TABLE + "a scalar of no dimension has axis 0",
