@@ -126,9 +126,16 @@ def index_array(call: str, name: str, value: Any) -> Any:
     if not items.size and is_python(value):
         return items.astype(np.int64)
     if items.dtype.kind not in "iu":
-        remedy = f"{name}.astype(np.int64)" if hasattr(value, "astype") else f"np.asarray({name}, dtype=np.int64)"
+        remedy = _conversion_of(name, value).format("int64")
         raise DatatypeError(f"{call}: {name} is of {items.dtype}, but must be integers; give {remedy}")
     return items
+
+
+def _conversion_of(name: str, value: Any) -> str:
+    """Return how an argument is converted, with braces in place of numpy's name of a dtype."""
+    if isinstance(value, ChunkedArray):
+        return f"gw.ChunkedArray([each.astype(np.{{}}) for each in {name}.chunks])"
+    return f"{name}.astype(np.{{}})" if hasattr(value, "astype") else f"np.asarray({name}, dtype=np.{{}})"
 
 
 def index_words(call: str, name: str, value: Any) -> Any:
@@ -167,16 +174,12 @@ def check_one_length(call: str, sizes: Mapping[str, int], items: str = "items") 
 
 def argument_datatype(call: str, name: str, value: Any, dtype: np.dtype, known: Mapping[str, Datatype]) -> Datatype:
     """Return an argument's datatype; raise with what its kind of data is converted with."""
-    made, dtype = "", in_own_order(dtype)  # bytes are brought into this machine's order on the way
-    if isinstance(value, ChunkedArray):
-        convert = f"gw.ChunkedArray([each.astype(np.{{}}) for each in {name}.chunks])"
-    elif hasattr(value, "astype"):
-        convert = f"{name}.astype(np.{{}})"
-    else:  # a list, a range, a tensor
-        convert, made = f"np.asarray({name}, dtype=np.{{}})", f"numpy makes {dtype} of this {type(value).__name__}; "
+    dtype = in_own_order(dtype)  # bytes are brought into this machine's order on the way
     try:
-        return as_datatype(dtype, known, convert=convert)
+        return as_datatype(dtype, known, convert=_conversion_of(name, value))
     except DatatypeError as error:
+        is_made = not hasattr(value, "dtype")  # of a list, a range
+        made = f"numpy makes {dtype} of this {type(value).__name__}: " if is_made else ""
         raise DatatypeError(f"{call}: {name}: {made}{error}") from None
 
 
@@ -619,12 +622,11 @@ class Call:
         own, wanted = self.datatypes[name], self.datatypes[like]
         if own == wanted:
             return
-        shown, numpy_name = self.shown(name), wanted.numpy_name
-        on_gpu = isinstance(self.arrays[name], Items)
-        convert = f"{shown}.astype(np.{numpy_name})" if on_gpu else f"np.asarray({shown}, dtype=np.{numpy_name})"
+        shown = self.shown(name)
         raise DatatypeError(
             f"{self}: {shown} is of {own} (numpy {own.numpy_name}), but {self.shown(like)} of {wanted} (numpy "
-            f"{numpy_name}); convert one of the two, for example with {convert} where that loses nothing"
+            f"{wanted.numpy_name}); convert one of the two, for example with "
+            f"{_conversion_of(shown, self.arrays[name]).format(wanted.numpy_name)} where that loses nothing"
         )
 
     def integer(self, name: str, value: Any, least: int | None = None, most: int | None = MOST_U32) -> int:

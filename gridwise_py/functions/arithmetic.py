@@ -163,19 +163,19 @@ def ediff1d(x: Any, to_end: Any = None, to_begin: Any = None, *, device: wgpu.GP
         return found
     if isinstance(found, Array):
         raise ArgumentError(f"{call}: to_end= and to_begin= are for numpy arrays; leave them out")
-    ends: list[np.ndarray] = []
-    for name, end in (("to_begin", to_begin), ("to_end", to_end)):
-        end = [] if end is None else end
+
+    def read(name: str, end: Any) -> np.ndarray:
         datatype = as_datatype(found.dtype, STORAGE_DATATYPES)
-        is_weak = is_python(end)
-        items = weak_items(call.name, name, end, datatype) if is_weak else argument_array(call.name, name, end)
-        ends.append(items.ravel())
-        if not np.can_cast(ends[-1].dtype, found.dtype, "same_kind"):
+        items = weak_items(call.name, name, end, datatype) if is_python(end) else argument_array(call.name, name, end)
+        if not np.can_cast(items.dtype, found.dtype, "same_kind"):
             raise DatatypeError(
-                f"{call}: {name} is of {ends[-1].dtype}, but the differences of {found.dtype}; give "
+                f"{call}: {name} is of {items.dtype}, but the differences of {found.dtype}; give "
                 f"np.asarray({name}).astype(np.{found.dtype})"
             )
-    return np.concatenate([ends[0], found, ends[1]]).astype(found.dtype)
+        return items.ravel()
+
+    begin, end = (read(f"to_{k}", [] if each is None else each) for k, each in (("begin", to_begin), ("end", to_end)))
+    return np.concatenate([begin, found, end]).astype(found.dtype)
 
 
 @typed_as(MatMulCall)

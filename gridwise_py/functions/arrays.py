@@ -488,7 +488,7 @@ def _search_computed(
     keys = x1 if isinstance(x1, Items) else asarray(argument_array(call, "x1", x1), device)
     if keys.datatype != flat.datatype:
         raise DatatypeError(
-            f"{call}: x1 is of {keys.datatype}, but x2 of {flat.datatype}; cast x2, for example gw.f32(…), or convert "
+            f"{call}: x1 is of {keys.datatype}, but x2 of {flat.datatype}; cast x2, for example gw.f32(x2), or convert "
             f"x1"
         )
     if sorter is not None:

@@ -111,14 +111,11 @@ class _Rows:
     device : wgpu.GPUDevice or None
     skips_nan : bool
         Whether only items count that are not NaN.
-    is_median : bool
-        Whether bools are numbers, and rows without items are taken.
     """
 
     def __init__(
-        self, call: str, x: Any, axis: AxisLike, keepdims: bool, device: wgpu.GPUDevice | None, skips_nan: bool,
-        is_median: bool = False,
-    ):  # fmt: skip
+        self, call: str, x: Any, axis: AxisLike, keepdims: bool, device: wgpu.GPUDevice | None, skips_nan: bool
+    ):
         made = Call(call, device)
         is_array = isinstance(x, Array)
         made.take("x", x, LEAF_DATATYPES if is_array else STORAGE_DATATYPES, shape="any", computes=True, fuses=False)
@@ -131,16 +128,12 @@ class _Rows:
                 f"{call}: x is an Array, and how many of its items are not NaN is known to the GPU alone; give "
                 f"x.to_numpy()"
             )
-        if items.dtype.kind == "b" and not is_median:
-            raise DatatypeError(f"{call}: x is of bool, which has no differences; give x.astype(np.uint8)")
         items = items.astype(np.uint8) if items.dtype.kind == "b" else items
         along = Axes.of(call, axis, items.shape, keepdims)
         axes, others = along.combined, tuple(k for k in range(items.ndim) if k not in along.combined)
         self.shape: tuple[int, ...] = along.shape
         self.rows: int = prod(items.shape[k] for k in others)
         self.length: int = prod(items.shape[k] for k in axes)
-        if self.rows and not self.length and not is_median:
-            raise ArgumentError(f"{call}: x has no items along axis={axis!r}, so there is no such number; give some")
         if (*others, *axes) != tuple(range(items.ndim)):
             items = transpose(items, (*others, *axes)) if self.on_gpu else items.transpose(*others, *axes)
         self.device: wgpu.GPUDevice = made.device
@@ -178,6 +171,10 @@ class _Rows:
 
         A weak `q` is a Python number, by which the datatype of items does not change.
         """
+        if self.rows and not self.length:
+            kind = np.float32 if self.on_gpu else self.dtype if self.dtype.kind == "f" else np.float64
+            found = np.full((q.size, self.rows), np.nan, kind)
+            return asarray(found, self.device) if self.on_gpu else found
         if self.on_gpu:
             return self._interpolate_on_gpu(method, q, is_median)
         n = self._count() if self._skips_nan else np.full(self.rows, self.length)
@@ -260,15 +257,10 @@ def _middle(call: str, skips_nan: bool = False):
 
         Notes
         -----
-        Of no items it is NaN, without numpy's warning.
+        Bools are 0 and 1. Of no items it is NaN, without numpy's warning.
         """
-        rows = _Rows(call, x, axis, keepdims, device, skips_nan, is_median=True)
-        if rows.rows and not rows.length:
-            kind = rows.dtype if rows.dtype.kind == "f" else np.dtype(np.float64)
-            found = np.full(rows.shape, np.nan, np.float32 if rows.on_gpu else kind)
-            found = asarray(found, rows.device) if rows.on_gpu else found
-        else:
-            found = rows.interpolate("midpoint", np.array([0.5]), is_median=True).reshape(rows.shape)
+        rows = _Rows(call, x, axis, keepdims, device, skips_nan)
+        found = rows.interpolate("midpoint", np.array([0.5]), is_median=True).reshape(rows.shape)
         return deliver(call, found if rows.on_gpu else numpy_result(found), out, "unsafe")
 
     return median
@@ -340,7 +332,11 @@ def _quantiles(call: str, most: int, skips_nan: bool = False):
         Raises
         ------
         ArgumentError
-            If there are no items, or a `q` is out of range.
+            If a `q` is out of range.
+
+        Notes
+        -----
+        Bools are 0 and 1. Of no items it is NaN, without numpy's warning or error.
         """
         one_of(f"{call}: method", method, _METHODS)
         if weights is not None:

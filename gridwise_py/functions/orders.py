@@ -21,7 +21,7 @@ from ..primitives.repeated_calls import one_shot
 from ..runtime.array import Array, asarray, is_python
 from ..runtime.chunked_array import ChunkedArray, Items
 from ..types import expression_functions
-from ..types.datatype import DATATYPES, ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype
+from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype
 from ..types.expression import LEAF_DATATYPES, index
 from ..types.options import MOST_U32, integer, one_of
 from .arguments import (
@@ -39,7 +39,6 @@ from .arguments import (
 from .array_methods import take_items
 from .arrays import arange, check_indices, full, zeros
 
-_U32 = {"u32": DATATYPES["u32"]}
 _INTEGERS = {name: each for name, each in STORAGE_DATATYPES.items() if each.dtype.kind in "iu"}
 PutMode: TypeAlias = Literal["raise", "wrap", "clip", "drop"]
 
@@ -417,7 +416,7 @@ def copy_ranges(
     ranges = {name: index_words(call.name, name, each) for name, each in ranges.items()}
     on_host = {name: each for name, each in ranges.items() if isinstance(each, np.ndarray)}
     for name, each in ranges.items():
-        call.take(name, each, _INTEGERS if name in on_host else _U32, fuses=False)
+        call.take(name, each, _INTEGERS, fuses=False)
     call.check_lengths(*ranges, of="ranges")
     _check_ranges(call, on_host)
     datatype = call.datatypes["source"]

@@ -496,7 +496,7 @@ def conversion(dtype: np.dtype, known: Mapping[str, Datatype], convert: str = "x
     if native != dtype and (native.name in names or (known is ITEM_DATATYPES and native == COMPLEX.dtype)):
         return f"give x.astype(x.dtype.newbyteorder('=')), which is {native.name} in this machine's byte order"
     if dtype.kind == "c" and known is ITEM_DATATYPES:
-        return f"give {convert.format(COMPLEX.numpy_name)} {_rounding(np.dtype(float), np.dtype('f4'))[1]}"
+        return f"give {convert.format(COMPLEX.numpy_name)} {_lost(np.dtype(float), np.dtype('f4'))}"
     if dtype.names == ():
         return "it has no field"
     if dtype.names is not None:
@@ -513,22 +513,18 @@ def conversion(dtype: np.dtype, known: Mapping[str, Datatype], convert: str = "x
         nearest = min(lossless, key=lambda name: (np.dtype(name).kind == "f", np.dtype(name).itemsize))
         return f"give {convert.format(nearest)}, which loses nothing"
     widest = {np.dtype(name).kind: np.dtype(name) for name in sorted(names, key=lambda name: np.dtype(name).itemsize)}
-    found = [_loss(widest[native.kind])] if native.kind in widest and native.kind != "f" else []
-    found += [_rounding(native, widest["f"])] if "f" in widest else []
-    options = [f"{convert.format(name)} {loss}" for name, loss in found]
+    targets = [widest[kind] for kind in dict.fromkeys((native.kind, "f")) if kind in widest]
+    options = [f"{convert.format(target.name)} {_lost(native, target)}" for target in targets]
     return f"give {', or '.join(options or [f'{convert.format(names[0])} (what it does not hold is cut or wraps)'])}"
 
 
-def _loss(target: np.dtype) -> tuple[str, str]:
-    """Return the name of a smaller integer type, and for which items it will do."""
-    bits = 8 * target.itemsize
-    low, high = ("0", f"2**{bits} - 1") if target.kind == "u" else (f"-2**{bits - 1}", f"2**{bits - 1} - 1")
-    return target.name, f"if all items lie within {low} to {high} (others would wrap)"
-
-
-def _rounding(dtype: np.dtype, target: np.dtype) -> tuple[str, str]:
-    """Return the name of a float type, and what it rounds."""
+def _lost(dtype: np.dtype, target: np.dtype) -> str:
+    """Return what a conversion loses, or for which items it will do."""
+    if target.kind != "f":
+        bits = 8 * target.itemsize
+        low, high = ("0", f"2**{bits} - 1") if target.kind == "u" else (f"-2**{bits - 1}", f"2**{bits - 1} - 1")
+        return f"if all items lie within {low} to {high} (others would wrap)"
     found = np.finfo(target)
     if dtype.kind == "f":
-        return target.name, f"(rounds to about {found.precision + 1} digits; infinite beyond {found.max:.1e})"
-    return target.name, f"(exact to 2**{found.nmant + 1}, rounds beyond)"
+        return f"(rounds to about {found.precision + 1} digits; infinite beyond {found.max:.1e})"
+    return f"(exact to 2**{found.nmant + 1}, rounds beyond)"

@@ -240,14 +240,13 @@ REFUSALS: tuple[Known, ...] = (
         "known to the GPU alone",
         when=is_on_gpu,
     ),
-    Known(_TABLE + "quantiles of no items raise", "(nan)?(median|quantile|percentile)", "no items"),
     Known(
         "numpy looks at method= only where there is a number",
         "nan(quantile|percentile)",
         "is unknown",
         when=lambda call: _has_no_items(call) or _nan(call),
     ),
-    Known(_TABLE + "quantiles of bools", "(nan)?(median|quantile|percentile)", "has no differences", when=_has("bool")),
+    Known(_TABLE + "quantiles of bools", "ptp", "has no differences", when=_has("bool")),
     Known(
         _TABLE + "matrix products of f32 and f16, one at a time",
         "matmul",
@@ -306,7 +305,7 @@ REFUSALS: tuple[Known, ...] = (
     Known(
         _TABLE + "counts and indices that are floats",
         "bincount|repeat|take|put|scatter_add|reduce_by_index",
-        "(give|be) integers",
+        "be integers",
     ),
     Known(_TABLE + "bins='auto' and the like of Arrays", "histogram.*", "is a rule that reads all items"),
     Known(_TABLE + "keys in one Array are its rows", "lexsort", "is not read implicitly"),
@@ -377,6 +376,8 @@ ALLOWED: tuple[Known, ...] = (
         kinds="accepts",
     ),
     Known("numpy's own bools are True and False", message="'numpy.bool' object cannot be interpreted", kinds="accepts"),
+    Known(_DOC + "bools are 0 and 1", "(nan)?(quantile|percentile)", kinds="accepts|dtype", when=_has("bool")),
+    Known(_DOC + "of no items", "(nan)?(median|quantile|percentile)", kinds="accepts|dtype", when=_has_no_items),
     Known(_DOC + "correction=None is ddof", "(nan)?(var|std)", "'int' and 'None", "accepts"),
     Known(_DOC + "as many weights as items", "histogram", "weights should have the same shape", "accepts"),
     Known(
@@ -569,7 +570,7 @@ ALLOWED: tuple[Known, ...] = (
         when=lambda call: is_on_gpu(call) and _has_no_dims(call),
     ),
     Known("averages of nothing are NaN, without weights as with them", "average", "ZeroDivisionError", kinds="accepts"),
-    Known(_TABLE + "indices that are floats", "delete", "give integers", "error class"),
+    Known(_TABLE + "indices that are floats", "delete", "must be integers", "error class"),
     Known(_TABLE + "a condition of the shape of x", "compress", "1-d array", "accepts"),
     Known(
         _TABLE + "edges in an Array are not checked",
