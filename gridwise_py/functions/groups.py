@@ -241,8 +241,8 @@ def _is_name(table: Any, value: Any) -> bool:
 
 
 def _is_name_or_names(table: Any, value: Any) -> bool:
-    several = isinstance(value, (list, tuple)) and bool(value) and all(_is_name(table, each) for each in value)
-    return several or _is_name(table, value)
+    names = cast(Sequence[Any], value) if isinstance(value, (list, tuple)) else ()
+    return _is_name(table, value) or (bool(names) and all(_is_name(table, each) for each in names))
 
 
 def _is_table(value: Any) -> bool:

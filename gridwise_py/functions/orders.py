@@ -478,7 +478,7 @@ def _places(call: str, indices: Any, length: int, mode: str | None, device: wgpu
     """Return indices on the GPU; those that must be in range are checked."""
     if isinstance(indices, (ChunkedArray, *EXPRESSIONS)):
         raise ArgumentError(f"{call}: indices must be one array; store them first, with gw.asarray()")
-    places = index_array(call, "indices", indices)
+    places: Any = index_array(call, "indices", indices)
     drops = mode == "drop" or (mode is None and isinstance(places, Array))
     if places.size and not length and not drops:
         raise BoundsError(f"{call}: x has no items, so that no index is in range; give mode='drop'")
@@ -492,7 +492,7 @@ def _places(call: str, indices: Any, length: int, mode: str | None, device: wgpu
     if mode == "wrap":
         places = places % max(length, 1)
     elif mode == "clip":
-        places = np.clip(places, 0, length - 1)
+        places = cast(Any, np.clip(places, 0, length - 1))
     elif not drops:
         check_indices(call, places, length, "; give mode='drop' where that is meant")
     return asarray(places, device)

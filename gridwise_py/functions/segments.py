@@ -606,10 +606,10 @@ def segment_ids(offsets: HostItems | Array, *, size: int | None = None, device: 
             raise ArgumentError(f"{call} needs size=, the number of items: only the GPU knows the last offset")
         room = size
     else:
-        offsets = index_array(call.name, "offsets", offsets)
-        if offsets.size and offsets.ravel()[0] != 0:
-            raise ArgumentError(f"{call}: offsets begins with {offsets.ravel()[0]}, but must begin with 0")
-        room = int(offsets.max()) if offsets.size and size is None else size or 0
+        items: np.ndarray = index_array(call.name, "offsets", offsets)
+        if items.size and items.ravel()[0] != 0:
+            raise ArgumentError(f"{call}: offsets begins with {items.ravel()[0]}, but must begin with 0")
+        room = int(items.max()) if items.size and size is None else size or 0
     call.take_offsets(offsets, None)
     primitive = call.primitive(Repeat, None, size=max(room, 1), by="offsets")
     return call.result(call.run(primitive)["output"], np.intp)

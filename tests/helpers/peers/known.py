@@ -455,7 +455,7 @@ ALLOWED: tuple[Known, ...] = (
     Known(
         _DOC + "of no items numpy's quantiles without NaN are means",
         "nan(quantile|percentile)",
-        kinds="shape|dtype",
+        kinds="shape|dtype|type",
         when=_has_no_items,
     ),
     Known(_DOC + "of a counted Array without such an item, its room", "find", kinds="value", when=_is_chain),
