@@ -24,7 +24,7 @@ from ..primitives.repeated_calls import one_shot
 from ..runtime.array import Array, asarray
 from ..runtime.context import capabilities
 from ..runtime.host_items import cast_items, extremes
-from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, as_datatype
+from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, as_datatype, conversion
 from ..types.expression import LEAF_DATATYPES, Expression, as_node, index
 from ..types.expression_functions import StructExpression, where
 from ..types.operators import Add, BinOp, Max, Min, Multiply
@@ -350,11 +350,8 @@ def _numbers(name: str, value: Any) -> np.ndarray:
     if items.dtype.kind == "O" and getattr(getattr(value, "dtype", None), "kind", "") in tuple("biuf"):
         items = value.to_numpy(dtype=np.float64, na_value=np.nan)
     if items.dtype.kind in "USTOMm" and items.ndim == 1:
-        ranks = "np.unique(x, return_inverse=True)[1] for the ranks of its items"
-        remedy = "x.astype(np.int64) for its units" if items.dtype.kind in "Mm" else ranks
-        raise DatatypeError(
-            f"{_CALL}: {name} is of {items.dtype}, but aggregates are of numbers; give {remedy}, or make it a key"
-        )
+        remedy = f"{conversion(items.dtype, _COLUMNS)}, or make it a key"
+        raise DatatypeError(f"{_CALL}: {name} is of {items.dtype}, but aggregates are of numbers; {remedy}")
     return items
 
 

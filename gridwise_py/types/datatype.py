@@ -502,7 +502,7 @@ def conversion(dtype: np.dtype, known: Mapping[str, Datatype], convert: str = "x
     if dtype.names is not None:
         return f"give one field of it, x[{dtype.names[0]!r}]"
     if dtype.kind in "mM" and "int64" in names:
-        return f"give {convert.format('int64')}, of which NaT is the least"
+        return f"give {convert.format('int64')}, or x[~np.isnat(x)].astype(np.int64) where an item is NaT"
     if dtype.kind not in "biuf":
         number = "uint32" if "uint32" in names else "float32"
         real = "float64" if "float64" in names else "float32"
