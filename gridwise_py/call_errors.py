@@ -64,34 +64,51 @@ def explained(remedies: Mapping[str, str] | None = None) -> Callable[[FunctionT]
             (refused | flags.keys()).isdisjoint if takes_any else (known - flags.keys()).issuperset
         )
 
-        def check_flags(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        def check(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+            if not fits(kwargs):
+                own = [p.name for p in parameters[len(args) :] if p.name not in kwargs]
+                kwargs = _in_own_names(own, kwargs)
+            if len(args) > most or not fits(kwargs):
+                raise _refusal(function, parameters, args, kwargs, remedies or {})
             for name, i in flags.items():
                 value = kwargs.get(name, False) if i >= len(args) else args[i]
                 if value is not True and value is not False and not (value is None and name in optional):
                     _check_flag(_called(function, parameters, args), name, value)
+            return kwargs
 
         if inspect.iscoroutinefunction(function):
 
             @wraps(function)
             async def call_async(*args: Any, **kwargs: Any) -> Any:
-                if not fits(kwargs) or len(args) > most:
-                    raise _refusal(function, parameters, args, kwargs, remedies or {})
-                check_flags(args, kwargs)
-                return await function(*args, **kwargs)
+                return await function(*args, **check(args, kwargs))
 
             return cast(FunctionT, call_async)
 
         @wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
+            if kwargs and kwargs.get("out") is ...:  # numpy's: no number but an array of shape ()
+                found = call(*args, **{**kwargs, "out": None})
+                return found[...] if type(found).__module__ == "numpy" else found
             if len(args) > most_plain or (kwargs and not is_plain(kwargs)):
-                if len(args) > most or not fits(kwargs):
-                    raise _refusal(function, parameters, args, kwargs, remedies or {})
-                check_flags(args, kwargs)
+                kwargs = check(args, kwargs)
             return function(*args, **kwargs)
 
         return cast(FunctionT, call)
 
     return decorate
+
+
+#: What numpy calls arguments, and what they may be called here.
+_NUMPY_NAMES = {
+    "a": "x x1", "ar": "x", "arr": "x", "ary": "x", "m": "x", "prototype": "x", "ind": "indices", "obj": "indices",
+    "v": "values x2", "a_min": "low", "min": "low", "a_max": "high", "max": "high",
+}  # fmt: skip
+
+
+def _in_own_names(own: list[str], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keywords of a call with the names that a function has itself in place of numpy's."""
+    free = {name: [mine for mine in _NUMPY_NAMES.get(name, "").split() if mine in own] for name in kwargs}
+    return {(free[name] or [name])[0]: value for name, value in kwargs.items()}
 
 
 def _check_flag(call: str, name: str, value: Any) -> None:

@@ -9,71 +9,64 @@ from typing import NoReturn, TypeVar
 
 _ClassT = TypeVar("_ClassT")
 
-_UPLOAD = "make it with numpy and upload it: gw.asarray(np.{name}(…, dtype=np.float32))"
-_OPERATOR = (
-    "use Python's operator on Arrays, which gives an expression; gw.asarray(…) stores it (docs/concepts/expressions.md)"
-)
-_WGSL = "gw.function('fn f(x: f32) -> f32 …') calls functions of WGSL, in expressions (docs/concepts/expressions.md)"
-#: What takes the place of a name of numpy or pandas that is missing here; ``{name}`` is that name.
-INSTEAD: dict[str, str] = {
-    "array": "gw.asarray(data) uploads data, gw.empty(n) makes an Array of n items",
-    **dict.fromkeys(("linspace",), _UPLOAD),
-    **dict.fromkeys(("subtract", "multiply", "divide", "negative"), _OPERATOR),
-    "convolve": "a moving sum is a difference of prefix sums: s = gw.cumsum(x), then s[k:] - s[:-k]; else a gw.Kernel",
-    "rolling": "a moving sum is a difference of prefix sums: s = gw.cumsum(x), then s[k:] - s[:-k]",
-    "histogramdd": "gw.histogram2d; for more dimensions gw.bincount of the bins' numbers, which gw.digitize gives",
+#: What takes the place of names of numpy, PyTorch or pandas that are missing here. Tests run its code.
+_PLACES = {
+    "array": "gw.asarray([1, 2]) uploads data, gw.empty(k) makes an Array of k items",
+    "linspace": "gw.asarray(np.linspace(0, 1, k, dtype=np.float32)) uploads what numpy makes",
+    "subtract multiply divide negative power mod remainder floor_divide square invert "
+    "less greater equal not_equal bitwise_and bitwise_or bitwise_xor logical_and logical_or logical_not": (
+        "Python's operator on Arrays gives an expression, which gw.asarray(a + b) stores, say"
+    ),
+    "convolve rolling": (
+        "gw.sum(np.lib.stride_tricks.sliding_window_view(x, k), axis=1) is a moving sum of a numpy array"
+    ),
+    "histogramdd": "gw.histogram2d(a, b, 4); for more dimensions gw.bincount of the bins' numbers, of gw.digitize",
     "bitwise_count": "gw.popcount",
-    "around": "gw.round",
-    "nancumsum": "gw.cumsum(gw.where(gw.isnan(x), 0, x))",
-    "nancumprod": "gw.cumprod(gw.where(gw.isnan(x), 1, x))",
-    **dict.fromkeys(
-        ("merge_join", "join"),
-        "gw.sort both by their keys, then gw.searchsorted of one in the other; gw.isin tells which",
+    "around": "gw.round(x)",
+    "nancumsum": "gw.cumsum(gw.where(gw.isnan(x), 0, x)) of float32",
+    "nancumprod": "gw.cumprod(gw.where(gw.isnan(x), 1, x)) of float32",
+    "merge_join join": (
+        "gw.searchsorted(b, a) is the row in b, which ascends, of each key of a that gw.isin(a, b) finds"
     ),
-    **dict.fromkeys(("power", "mod", "remainder", "floor_divide", "square", "invert", "less", "greater"), _OPERATOR),
-    **dict.fromkeys(("equal", "not_equal", "bitwise_and", "bitwise_or", "bitwise_xor"), _OPERATOR),
-    **dict.fromkeys(("logical_and", "logical_or", "logical_not"), _OPERATOR),
-    **dict.fromkeys(("tan", "arcsin", "arccos", "arctan", "arctan2", "sinh", "cosh"), _WGSL),
-    **dict.fromkeys(("log2", "log10", "log1p", "expm1", "cbrt"), _WGSL),
-    **dict.fromkeys(
-        ("isfinite", "isinf"), "(gw.bitcast('u32', x) & 0x7F800000) != 0x7F800000 says whether x is finite"
+    "tan arcsin arccos arctan arctan2 sinh cosh log2 log10 log1p expm1 cbrt": (
+        "gw.function('fn f(x: f32) -> f32 { return tan(x); }') calls WGSL's functions in expressions"
     ),
-    **dict.fromkeys(("fmin", "fmax"), "gw.where(gw.isnan(a), b, gw.minimum(a, b)); gw.nanmin and gw.nanmax reduce"),
-    **dict.fromkeys(("cov", "corrcoef"), "gw.matmul(x, gw.transpose(x)) of x without its mean, gw.mean(x, 1)"),
-    "amin": "gw.min",
-    "amax": "gw.max",
-    "dot": "gw.matmul",
-    "argwhere": "gw.nonzero gives the same indices, one array for each dimension",
-    **dict.fromkeys(("append", "hstack"), "gw.ChunkedArray([a, b]) takes Arrays as one; else gw.empty and copy_from"),
+    "isfinite": "(gw.bitcast('u32', x) & 0x7F800000) != 0x7F800000 says whether items of an Array of f32 are finite",
+    "isinf": "(gw.bitcast('u32', x) & 0x7FFFFFFF) == 0x7F800000 says whether items of an Array of f32 are infinite",
+    "fmin fmax": "gw.where(gw.isnan(a), b, gw.minimum(a, b)); gw.nanmin and gw.nanmax reduce",
+    "cov corrcoef": "gw.matmul(m, gw.transpose(m)) of rows m without their means, gw.mean(m, 1)",
+    "amin": "gw.min(x)",
+    "amax": "gw.max(x)",
+    "dot": "gw.matmul(m, m) is the product of matrices, gw.sum(a * b) that of vectors",
+    "argwhere": "gw.nonzero(x) gives the same indices, one array for each dimension",
+    "append hstack concatenate": "gw.ChunkedArray([a, b]) takes Arrays of one datatype as one",
     "insert": "gw.empty, and gw.put of the old and of the new items",
-    "select": "gw.where(first, a, gw.where(second, b, default))",
-    "trim_zeros": "found = gw.flatnonzero(x), then x[found[0] : found[-1] + 1]",
-    **dict.fromkeys(("take_along_axis", "put_along_axis"), "gw.take and gw.put of all items: row * length + index"),
-    "sort_complex": "x[gw.lexsort((x.imag, x.real))] of a numpy array",
-    "concatenate": "gw.ChunkedArray([a, b]) takes Arrays as one",
+    "select": "gw.where(a > 1, a, gw.where(b > 1, b, 0.0))",
+    "trim_zeros": "x[gw.flatnonzero(x)[0] : gw.flatnonzero(x)[-1] + 1] of a numpy array",
+    "take_along_axis put_along_axis": "gw.take and gw.put of all items: row * length + index",
+    "sort_complex": "z[gw.lexsort((z.imag, z.real))] of a numpy array",
     "groupby": "gw.group_by(keys, total=(x, 'sum'))",
-    "nlargest": "gw.top_k(x, k)",
+    "nlargest topk": "gw.top_k(x, k)",
     "nsmallest": "gw.top_k(x, k, mode='smallest')",
-    "sort_values": "gw.take(column, gw.argsort(by)) of each column, gw.lexsort for several keys",
-    **dict.fromkeys(("value_counts", "drop_duplicates"), "gw.unique(x, return_counts=True)"),
+    "sort_values": "gw.take(x, gw.argsort(keys)) of each column, gw.lexsort for several keys",
+    "value_counts": "gw.unique(x, return_counts=True) has each number once, in ascending order",
+    "drop_duplicates": "x[np.sort(gw.unique(x, return_index=True)[1])] of a numpy array; gw.unique(x) ascends",
     "ndarray": "gw.Array",
     "asnumpy": "x.to_numpy()",
 }
+INSTEAD: dict[str, str] = {name: place for names, place in _PLACES.items() for name in names.split()}
 
 #: Functions that are methods elsewhere, and what they take.
 _FUNCTIONS = {
-    **dict.fromkeys(
-        ("all", "any", "argmax", "argmin", "argsort", "cumprod", "cumsum", "max", "mean", "min", "nonzero", "prod",
-         "std", "sum", "transpose", "var"), "x",
-    ),
-    "argpartition": "x, k", "clip": "x, low, high", "compress": "condition, x", "partition": "x, k",
-    "put": "x, indices, values", "repeat": "x, repeats", "searchsorted": "x, values", "take": "x, indices",
+    "all any argmax argmin argsort cumprod cumsum max mean min nonzero prod std sum transpose var": "x",
+    "argpartition partition": "x, k", "clip": "x, low, high", "compress": "condition, x", "put": "x, indices, values",
+    "repeat": "x, repeats", "searchsorted": "x, values", "take": "x, indices",
 }  # fmt: skip
 _TO_NUMPY = "x.to_numpy() copies the items to the host"
 #: What takes the place of an attribute that arrays have elsewhere, and here have not.
 ATTRIBUTES_INSTEAD: dict[str, str] = {
-    **{name: f"gw.{name}({given}) is a function here" for name, given in _FUNCTIONS.items()},
-    "sort": "gw.sort(x) gives a sorted copy; gw.sort(x, out=x) sorts in place",
+    **{name: f"gw.{name}({given}) is a function here" for names, given in _FUNCTIONS.items() for name in names.split()},
+    "sort": "gw.sort(x) gives a sorted copy",
     "T": "gw.transpose(x) makes the transposed Array",
     "dot": "gw.matmul(x, y) is the product of matrices, gw.sum(x * y) that of vectors",
     "flatten": "x.ravel() is a view of all items in one dimension",
@@ -125,8 +118,10 @@ def _found(kind: type, name: str) -> object:
 
 def no_such_name(package: str, name: str) -> AttributeError:
     """Return what to raise for a name that the package does not have; Python itself finds similar names."""
-    remedy = f": {INSTEAD[name].format(name=name)}" if name in INSTEAD else ""
-    return AttributeError(f"module {package!r} has no attribute {name!r}{remedy}")
+    remedy = INSTEAD.get(name, "")
+    if not remedy and callable(getattr(sys.modules.get("numpy"), name, None)):
+        remedy = f"np.{name} computes it on the host"
+    return AttributeError(f"module {package!r} has no attribute {name!r}{remedy and ': '}{remedy}")
 
 
 def places_of(modules: Mapping[str, str]) -> dict[str, str]:

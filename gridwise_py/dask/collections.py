@@ -55,7 +55,8 @@ def _take(call: str, x: Any, name: str = "x", known: Mapping[str, Datatype] = ST
     if x.ndim != 1:
         raise ArgumentError(f"{call}: {name} has shape {x.shape}, but must have one dimension; give {name}.ravel()")
     if x.dtype.kind == "O":
-        raise DatatypeError(f"{call}: {name} is of Python objects; convert it, for example {name}.astype('int64')")
+        codes = f"{name}.astype('category').cat.as_known().cat.codes.astype('int64')"
+        raise DatatypeError(f"{call}: {name} is of Python objects; give {codes}")
     as_datatype(x.dtype, known, convert=f"{name}.astype(np.{{}})")
     return x
 

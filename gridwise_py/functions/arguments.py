@@ -20,7 +20,7 @@ from ..runtime.chunked_array import ChunkedArray, Items
 from ..runtime.context import check_device, context_of
 from ..runtime.device import default_device
 from ..runtime.host_items import cast_items
-from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype, value_words
+from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype, in_own_order, value_words
 from ..types.operators import TracedOp
 from ..types.options import MOST_U32, integer
 from ..types.program import Flat
@@ -110,8 +110,8 @@ def argument_array(call: str, name: str, value: Any) -> np.ndarray:
         ) from error
 
 
-def index_array(call: str, name: str, value: Any) -> np.ndarray:
-    """Return indices, counts or offsets on the host as numpy makes an array of them.
+def index_array(call: str, name: str, value: Any) -> Any:
+    """Return indices, counts or offsets: an Array as it is, all else as numpy makes an array of it.
 
     Bools are 0 and 1, as in numpy, and an empty list, of which numpy makes floats, has no integers.
 
@@ -120,15 +120,30 @@ def index_array(call: str, name: str, value: Any) -> np.ndarray:
     DatatypeError
         If they are no integers.
     """
-    items = argument_array(call, name, value)
+    items = value if isinstance(value, Array) else argument_array(call, name, value)
     if items.dtype.kind == "b":
         return items.astype(np.uint32)
     if not items.size and is_python(value):
         return items.astype(np.int64)
     if items.dtype.kind not in "iu":
-        remedy = f"{name}.astype(np.intp)" if hasattr(value, "astype") else f"np.asarray({name}, dtype=np.intp)"
-        raise DatatypeError(f"{call}: {name} is of {items.dtype}; give integers, for example {remedy}")
+        remedy = _conversion_of(name, value).format("int64")
+        raise DatatypeError(f"{call}: {name} is of {items.dtype}, but must be integers; give {remedy}")
     return items
+
+
+def _conversion_of(name: str, value: Any) -> str:
+    """Return how an argument is converted, with braces in place of numpy's name of a dtype."""
+    if isinstance(value, ChunkedArray):
+        return f"gw.ChunkedArray([each.astype(np.{{}}) for each in {name}.chunks])"
+    return f"{name}.astype(np.{{}})" if hasattr(value, "astype") else f"np.asarray({name}, dtype=np.{{}})"
+
+
+def index_words(call: str, name: str, value: Any) -> Any:
+    """Return indices, counts or offsets as `index_array`, those on the GPU in u32; an expression as it is."""
+    if isinstance(value, (ChunkedArray, *EXPRESSIONS)):
+        return value  # taken or refused by others
+    items = index_array(call, name, value)
+    return items.astype(np.uint32) if isinstance(items, Array) and items.datatype.name != "u32" else items
 
 
 def check_not_chunked(call: str, name: str, value: Any) -> None:
@@ -159,16 +174,12 @@ def check_one_length(call: str, sizes: Mapping[str, int], items: str = "items") 
 
 def argument_datatype(call: str, name: str, value: Any, dtype: np.dtype, known: Mapping[str, Datatype]) -> Datatype:
     """Return an argument's datatype; raise with what its kind of data is converted with."""
-    made, dtype = "", dtype.newbyteorder("=")  # bytes are brought into this machine's order on the way
-    if isinstance(value, Items):
-        convert = f"gw.asarray({name}.to_numpy().astype(np.{{}}))"
-    elif hasattr(value, "astype"):
-        convert = f"{name}.astype(np.{{}})"
-    else:  # a list, a range, a tensor
-        convert, made = f"np.asarray({name}, dtype=np.{{}})", f"numpy makes {dtype} of this {type(value).__name__}; "
+    dtype = in_own_order(dtype)  # bytes are brought into this machine's order on the way
     try:
-        return as_datatype(dtype, known, convert=convert)
+        return as_datatype(dtype, known, convert=_conversion_of(name, value))
     except DatatypeError as error:
+        is_made = not hasattr(value, "dtype")  # of a list, a range
+        made = f"numpy makes {dtype} of this {type(value).__name__}: " if is_made else ""
         raise DatatypeError(f"{call}: {name}: {made}{error}") from None
 
 
@@ -611,12 +622,11 @@ class Call:
         own, wanted = self.datatypes[name], self.datatypes[like]
         if own == wanted:
             return
-        shown, numpy_name = self.shown(name), wanted.numpy_name
-        on_gpu = isinstance(self.arrays[name], Items)
-        convert = f"{shown}.astype(np.{numpy_name})" if on_gpu else f"np.asarray({shown}, dtype=np.{numpy_name})"
+        shown = self.shown(name)
         raise DatatypeError(
             f"{self}: {shown} is of {own} (numpy {own.numpy_name}), but {self.shown(like)} of {wanted} (numpy "
-            f"{numpy_name}); convert one of the two, for example with {convert} where that loses nothing"
+            f"{wanted.numpy_name}); convert one of the two, for example with "
+            f"{_conversion_of(shown, self.arrays[name]).format(wanted.numpy_name)} where that loses nothing"
         )
 
     def integer(self, name: str, value: Any, least: int | None = None, most: int | None = MOST_U32) -> int:

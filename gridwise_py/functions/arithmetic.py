@@ -15,13 +15,13 @@ from ..errors import ArgumentError, DatatypeError, LengthError
 from ..primitives import MatMul, VectorAdd
 from ..primitives.reduce_axis import one_axis
 from ..primitives.repeated_calls import one_shot
-from ..runtime.array import Array, asarray
+from ..runtime.array import Array, asarray, is_python
 from ..runtime.chunked_array import ChunkedArray, Items
-from ..types.datatype import STORAGE_DATATYPES
+from ..types.datatype import STORAGE_DATATYPES, as_datatype
 from ..types.expression import LEAF_DATATYPES, Expression
 from ..types.operators import Xor
 from ..types.options import integer
-from .arguments import REMEDIES, Call, argument_datatype
+from .arguments import REMEDIES, Call, argument_array, argument_datatype, weak_items
 from .arrays import add_broadcast, is_broadcast, take
 from .reductions import one_result, reduce
 from .signatures import AddCall, MatMulCall, typed_as
@@ -163,11 +163,19 @@ def ediff1d(x: Any, to_end: Any = None, to_begin: Any = None, *, device: wgpu.GP
         return found
     if isinstance(found, Array):
         raise ArgumentError(f"{call}: to_end= and to_begin= are for numpy arrays; leave them out")
-    ends = [
-        np.asarray([] if end is None else end, None if end is None else found.dtype).ravel()
-        for end in (to_begin, to_end)
-    ]
-    return np.concatenate([ends[0], found, ends[1]]).astype(found.dtype)
+
+    def read(name: str, end: Any) -> np.ndarray:
+        datatype = as_datatype(found.dtype, STORAGE_DATATYPES)
+        items = weak_items(call.name, name, end, datatype) if is_python(end) else argument_array(call.name, name, end)
+        if not np.can_cast(items.dtype, found.dtype, "same_kind"):
+            raise DatatypeError(
+                f"{call}: {name} is of {items.dtype}, but the differences of {found.dtype}; give "
+                f"np.asarray({name}).astype(np.{found.dtype})"
+            )
+        return items.ravel()
+
+    begin, end = (read(f"to_{k}", [] if each is None else each) for k, each in (("begin", to_begin), ("end", to_end)))
+    return np.concatenate([begin, found, end]).astype(found.dtype)
 
 
 @typed_as(MatMulCall)

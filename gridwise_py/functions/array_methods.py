@@ -14,7 +14,7 @@ from ..primitives.fill import Fill
 from ..primitives.fusion import flat_of
 from ..primitives.map import Map
 from ..primitives.take import Take
-from ..runtime.array import OPERATIONS, Array, asarray, host_array, new_array
+from ..runtime.array import OPERATIONS, Array, asarray, new_array
 from ..runtime.context import context_of
 from ..types.datatype import (
     DATATYPES,
@@ -27,7 +27,14 @@ from ..types.datatype import (
 )
 from ..types.expression import Expression, gather, u32
 from ..types.expression_functions import where
-from .arguments import check_not_counted, check_range, device_of, keep_primitive, stored_leaves
+from .arguments import (
+    check_not_counted,
+    check_range,
+    device_of,
+    index_array,
+    keep_primitive,
+    stored_leaves,
+)
 
 #: What expressions read and give as it is.
 _IN_EXPRESSIONS = frozenset({"u32", "i32", "f32"})
@@ -135,17 +142,11 @@ def _taken_so_many(source: Array, indices: Array, length: int, mode: str | None)
 
 def _indices(call: str, indices: Any, length: int, mode: str | None, device: wgpu.GPUDevice) -> Array:
     """Return indices as an Array; those on the host are checked."""
-    if isinstance(indices, Array):
-        if indices.dtype.kind not in "iu":
-            mask = "; a mask chooses with gw.compress(mask, x)" if indices.dtype.kind == "b" else ""
-            raise DatatypeError(f"{call}: indices are of {indices.datatype}, but must be integers{mask}")
-        return indices
-    items = host_array(indices)
-    if items.size == 0 and not isinstance(indices, np.ndarray):
-        items = items.astype(np.int64)  # of an empty list, of which numpy makes floats
-    if items.dtype.kind not in "iu":
-        mask = "; give np.flatnonzero(mask)" if items.dtype.kind == "b" else ""
-        raise DatatypeError(f"{call}: indices are of {items.dtype}, but must be integers{mask}")
+    if getattr(getattr(indices, "dtype", None), "kind", "") == "b":
+        raise DatatypeError(f"{call}: indices are of bool, but are integers; a mask chooses with gw.compress(mask, x)")
+    items = index_array(call, "indices", indices)
+    if isinstance(items, Array):
+        return items
     if mode in (None, "raise") and items.size:
         remedy = "; give mode='wrap' or mode='clip' to gw.take where that is meant"
         check_range(call, (items.min(), items.max()), length, remedy)
@@ -173,7 +174,7 @@ def evaluate(
     if dtype is not None and as_datatype(dtype, STORAGE_DATATYPES) != gives:
         wanted = as_datatype(dtype, STORAGE_DATATYPES)
         remedy = (
-            f"cast it, gw.{wanted}(…)" if wanted.name in DATATYPES
+            f"cast it, gw.{wanted}(x)" if wanted.name in DATATYPES
             else f"store it, and convert that: gw.asarray(x).astype('{wanted}')"
         )  # fmt: skip
         raise ArgumentError(f"{call}: the expression is of {gives}, not of {wanted}; {remedy}")

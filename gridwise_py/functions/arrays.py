@@ -324,13 +324,10 @@ def take(
     device = device_of(items, indices, device=device)
     if isinstance(indices, EXPRESSIONS):
         indices = asarray(indices, device)
-    elif not isinstance(indices, Array):
-        indices = index_array(call, "indices", indices)
-    elif indices.dtype.kind == "b":
-        indices = indices.astype(np.uint32)
+    indices = index_array(call, "indices", indices)
     axis = None if axis is None else one_axis(call, axis, items.ndim)
     source = asarray(items, device)
-    if mode == "raise" and isinstance(indices, Array) and indices.dtype.kind in "iu":  # others are refused below
+    if mode == "raise" and isinstance(indices, Array):
         indices = indices if indices.count is None else indices.trim()  # what checks them waits anyway
         check_indices(call, indices, source.size if axis is None else source.shape[axis])
     shape = indices.shape if axis is None else (*source.shape[:axis], *indices.shape, *source.shape[axis + 1 :])
@@ -491,7 +488,7 @@ def _search_computed(
     keys = x1 if isinstance(x1, Items) else asarray(argument_array(call, "x1", x1), device)
     if keys.datatype != flat.datatype:
         raise DatatypeError(
-            f"{call}: x1 is of {keys.datatype}, but x2 of {flat.datatype}; cast x2, for example gw.f32(…), or convert "
+            f"{call}: x1 is of {keys.datatype}, but x2 of {flat.datatype}; cast x2, for example gw.f32(x2), or convert "
             f"x1"
         )
     if sorter is not None:

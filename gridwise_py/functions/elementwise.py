@@ -19,7 +19,7 @@ from ..primitives.repeated_calls import one_shot
 from ..runtime.array import Array, asarray
 from ..runtime.chunked_array import ChunkedArray
 from ..types import expression_functions as expressions
-from ..types.datatype import ITEM_DATATYPES
+from ..types.datatype import DATATYPES, ITEM_DATATYPES
 from ..types.expression import LEAF_DATATYPES, Expression, Later, Operators, converted, f32, u32
 from ..types.expression_functions import StructExpression
 from ..types.operations import NUMPY_TYPES
@@ -165,13 +165,12 @@ def round(x: Any, decimals: int = 0, out: Any = None, *, device: wgpu.GPUDevice 
     Raises
     ------
     ArgumentError
-        For other `decimals`: give ``gw.rint(x * 100) / 100``.
+        For other `decimals`: give ``gw.rint(gw.f32(x) * 100) / 100``.
     """
     if integer("gw.round(): decimals", decimals) != 0:
-        raise ArgumentError(
-            f"gw.round(): decimals={decimals!r}, but only integers are rounded to; give gw.rint(x * 10**{decimals}) / "
-            f"10**{decimals}"
-        )
+        on_gpu = f"gw.rint(gw.f32(x) * 1e{decimals}) / 1e{decimals}"
+        remedy = on_gpu if _is_later(x) else f"np.round(x, {decimals})"
+        raise ArgumentError(f"gw.round(): decimals={decimals}, but only integers are rounded to; give {remedy}")
     is_whole = not _is_later(x) and _one_host("gw.round()", x).dtype.kind in "iu"
     return floor(x, out, device=device) if is_whole else rint(x, out, device=device)
 
@@ -201,8 +200,10 @@ def _of_numbers(name: str, kind: str, sentence: str, takes: str) -> Callable[...
         items, whole = _one_host(call, x), argument_array(call, "x", x)
         if kind == "abs" and items.dtype.kind == "b":
             return deliver(call, numpy_result(items.copy()), out)
+        if items.dtype.kind in "cm":
+            raise DatatypeError(f"{call}: x is of {items.dtype}, but must be of real numbers; give np.{name}(x)")
         if items.dtype.kind not in takes:
-            raise DatatypeError(f"{call}: x is of {items.dtype}, but must be numbers; convert it, x.astype(np.int32)")
+            argument_datatype(call, "x", x, items.dtype, DATATYPES)
         if items.dtype.kind == "i" and items.dtype != whole.dtype:  # of Python's integers
             found = _compute(call, function, [items], np.int32, None, device)
             magnitudes = found.astype(np.uint32) if kind == "abs" else found  # that of -2**31 is no int32

@@ -24,7 +24,7 @@ from ..primitives.repeated_calls import one_shot
 from ..runtime.array import Array, asarray
 from ..runtime.context import capabilities
 from ..runtime.host_items import cast_items, extremes
-from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, as_datatype
+from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, as_datatype, conversion
 from ..types.expression import LEAF_DATATYPES, Expression, as_node, index
 from ..types.expression_functions import StructExpression, where
 from ..types.operators import Add, BinOp, Max, Min, Multiply
@@ -235,11 +235,14 @@ def group_by(
 # ---- what is asked for
 
 
-def _is_name_or_names(value: Any) -> bool:
-    if isinstance(value, (list, tuple)):
-        names = cast(Sequence[Any], value)
-        return bool(names) and all(isinstance(each, str) for each in names)
-    return isinstance(value, str)
+def _is_name(table: Any, value: Any) -> bool:
+    """Whether a value names a column of a table: a str, or a number or a tuple that is one of its names."""
+    return isinstance(value, str) or (isinstance(value, (int, tuple, np.generic)) and value in _names_of(table))
+
+
+def _is_name_or_names(table: Any, value: Any) -> bool:
+    names = cast(Sequence[Any], value) if isinstance(value, (list, tuple)) else ()
+    return _is_name(table, value) or (bool(names) and all(_is_name(table, each) for each in names))
 
 
 def _is_table(value: Any) -> bool:
@@ -248,7 +251,9 @@ def _is_table(value: Any) -> bool:
 
 def _asked(keys: Any, by: Any, aggregates: Any, more: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Return the keys and the aggregates of a call, with columns in place of names where it has a table."""
-    by_names = _is_table(keys) and _is_name_or_names(by)
+    if hasattr(keys, "collect") and hasattr(keys, "columns"):
+        raise ArgumentError(f"{_CALL}: the table is a {type(keys).__name__}, which holds no rows; give keys.collect()")
+    by_names = _is_table(keys) and _is_name_or_names(keys, by)
     given = aggregates if by_names else by
     if (given is not None and not isinstance(given, Mapping)) or not (by_names or aggregates is None):
         raise ArgumentError(_as_keywords(keys, by, aggregates))
@@ -265,9 +270,10 @@ def _asked(keys: Any, by: Any, aggregates: Any, more: Mapping[str, Any]) -> tupl
             raise ArgumentError(_as_keywords(keys, by, aggregates))
         return keys, wanted
     table = _Table(keys)
-    named: Any = {name: table.column(name) for name in ([by] if isinstance(by, str) else by)}
+    is_one = _is_name(keys, by)
+    named: Any = {name: table.column(name) for name in ([by] if is_one else by)}
     found = {name: table.aggregate(name, each) for name, each in wanted.items()}
-    return (_OneKey(named) if isinstance(by, str) else named), found
+    return (_OneKey(named) if is_one else named), found
 
 
 class _OneKey(dict[str, Any]):
@@ -277,11 +283,12 @@ class _OneKey(dict[str, Any]):
 def _as_keywords(keys: Any, by: Any, aggregates: Any) -> str:
     """Return what to write in place of arguments by position that say too little."""
     if not isinstance(keys, Mapping) and _is_table(keys):
-        names = [str(name) for name in _names_of(keys)]
+        names = _names_of(keys)
         key, x = (*names, "city", "price")[:2] if len(names) > 1 else ("city", "price")
+        shown = ", ".join(map(str, names))
         return (
             f"{_CALL}: of a table the columns of keys and the aggregates have to be named; write "
-            f"gw.group_by(table, {key!r}, total=({x!r}, 'sum'), n=gw.count); its columns are {', '.join(names)}"
+            f"gw.group_by(table, {key!r}, total=({x!r}, 'sum'), n=gw.count); its columns are {shown}"
         )
     if isinstance(by, Mapping):
         return (
@@ -310,7 +317,7 @@ class _Table:
         self._names = _names_of(table)
         self._taken: dict[str, Any] = {}
 
-    def column(self, name: str) -> Any:
+    def column(self, name: Any) -> Any:
         """Return a column."""
         if name not in self._names:
             shown = ", ".join(str(each) for each in self._names)
@@ -321,7 +328,7 @@ class _Table:
 
     def aggregate(self, name: str, given: Any) -> Any:
         """Return an aggregate with columns in place of their names."""
-        if isinstance(given, tuple) and given and isinstance(given[0], str):
+        if isinstance(given, tuple) and given and _is_name(self._table, given[0]):
             column, *rest = cast(tuple[Any, ...], given)
             return (self.column(column), *rest)
         if isinstance(given, list):
@@ -343,9 +350,8 @@ def _numbers(name: str, value: Any) -> np.ndarray:
     if items.dtype.kind == "O" and getattr(getattr(value, "dtype", None), "kind", "") in tuple("biuf"):
         items = value.to_numpy(dtype=np.float64, na_value=np.nan)
     if items.dtype.kind in "USTOMm" and items.ndim == 1:
-        raise DatatypeError(
-            f"{_CALL}: {name} is of {items.dtype}, but aggregates are of numbers; such a column can be a key"
-        )
+        remedy = f"{conversion(items.dtype, _COLUMNS)}, or make it a key"
+        raise DatatypeError(f"{_CALL}: {name} is of {items.dtype}, but aggregates are of numbers; {remedy}")
     return items
 
 

@@ -88,8 +88,8 @@ def _hashed(call: str, name: str, items: np.ndarray) -> Labels:
 def labels_of(call: str, name: str, value: Any) -> Labels | None:
     """Return a column of keys as labels; None where it is of numbers, or no column.
 
-    pandas' categories are in their own order. Its other columns that are not of numpy's numbers number themselves.
-    Nothing of pandas is imported.
+    Categories of pandas, polars' Enum and pyarrow's ordered dictionaries are in their own order. pandas' other columns
+    that are not of numpy's numbers number themselves. Nothing of these libraries is imported.
 
     Raises
     ------
@@ -101,6 +101,11 @@ def labels_of(call: str, name: str, value: Any) -> Labels | None:
         if hasattr(holder, "codes") and hasattr(holder, "categories"):
             return _coded(holder.codes, holder.categories)
     dtype = getattr(value, "dtype", None)
+    if type(dtype).__name__ == "Enum":  # of polars
+        return _coded(value.to_physical().cast(int).fill_null(-1), cast(Any, dtype).categories)
+    if getattr(getattr(value, "type", None), "ordered", False):  # of pyarrow
+        whole = value.unify_dictionaries().combine_chunks() if hasattr(value, "chunks") else value
+        return _coded(whole.indices.cast("int64").fill_null(-1), whole.dictionary)
     if isinstance(dtype, np.dtype) and dtype.kind not in _KINDS:
         return None
     if hasattr(value, "factorize") and hasattr(value, "array") and not isinstance(dtype, np.dtype):

@@ -128,15 +128,12 @@ class _Rows:
                 f"{call}: x is an Array, and how many of its items are not NaN is known to the GPU alone; give "
                 f"x.to_numpy()"
             )
-        if items.dtype.kind == "b":
-            raise DatatypeError(f"{call}: x is of bool, which has no differences; give x.astype(np.uint8)")
+        items = items.astype(np.uint8) if items.dtype.kind == "b" else items
         along = Axes.of(call, axis, items.shape, keepdims)
         axes, others = along.combined, tuple(k for k in range(items.ndim) if k not in along.combined)
         self.shape: tuple[int, ...] = along.shape
         self.rows: int = prod(items.shape[k] for k in others)
         self.length: int = prod(items.shape[k] for k in axes)
-        if self.rows and not self.length:
-            raise ArgumentError(f"{call}: x has no items along axis={axis!r}, so there is no such number; give some")
         if (*others, *axes) != tuple(range(items.ndim)):
             items = transpose(items, (*others, *axes)) if self.on_gpu else items.transpose(*others, *axes)
         self.device: wgpu.GPUDevice = made.device
@@ -174,6 +171,10 @@ class _Rows:
 
         A weak `q` is a Python number, by which the datatype of items does not change.
         """
+        if self.rows and not self.length:
+            kind = np.float32 if self.on_gpu else self.dtype if self.dtype.kind == "f" else np.float64
+            found = np.full((q.size, self.rows), np.nan, kind)
+            return asarray(found, self.device) if self.on_gpu else found
         if self.on_gpu:
             return self._interpolate_on_gpu(method, q, is_median)
         n = self._count() if self._skips_nan else np.full(self.rows, self.length)
@@ -254,10 +255,9 @@ def _middle(call: str, skips_nan: bool = False):
         numpy scalar, numpy.ndarray or Array
             Of numpy's dtype; of f32 where `x` is on the GPU.
 
-        Raises
-        ------
-        ArgumentError
-            If there are no items.
+        Notes
+        -----
+        Bools are 0 and 1. Of no items it is NaN, without numpy's warning.
         """
         rows = _Rows(call, x, axis, keepdims, device, skips_nan)
         found = rows.interpolate("midpoint", np.array([0.5]), is_median=True).reshape(rows.shape)
@@ -283,8 +283,6 @@ def median() -> None:
 @_middle(skips_nan=True)
 def nanmedian() -> None:
     """Return the median of the items that are not NaN, of a numpy array; else as `median`.
-
-    Of no such item it is NaN, without numpy's warning.
 
     {parameters}
     """
@@ -334,7 +332,11 @@ def _quantiles(call: str, most: int, skips_nan: bool = False):
         Raises
         ------
         ArgumentError
-            If there are no items, or a `q` is out of range.
+            If a `q` is out of range.
+
+        Notes
+        -----
+        Bools are 0 and 1. Of no items it is NaN, without numpy's warning or error.
         """
         one_of(f"{call}: method", method, _METHODS)
         if weights is not None:

@@ -21,7 +21,7 @@ from ..primitives.repeated_calls import one_shot
 from ..runtime.array import Array, asarray, is_python
 from ..runtime.chunked_array import ChunkedArray, Items
 from ..types import expression_functions
-from ..types.datatype import DATATYPES, ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype
+from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype
 from ..types.expression import LEAF_DATATYPES, index
 from ..types.options import MOST_U32, integer, one_of
 from .arguments import (
@@ -31,6 +31,7 @@ from .arguments import (
     argument_datatype,
     device_of,
     index_array,
+    index_words,
     keep_primitive,
     numpy_result,
     weak_items,
@@ -38,7 +39,6 @@ from .arguments import (
 from .array_methods import take_items
 from .arrays import arange, check_indices, full, zeros
 
-_U32 = {"u32": DATATYPES["u32"]}
 _INTEGERS = {name: each for name, each in STORAGE_DATATYPES.items() if each.dtype.kind in "iu"}
 PutMode: TypeAlias = Literal["raise", "wrap", "clip", "drop"]
 
@@ -371,7 +371,7 @@ def copy_ranges(
     destination : numpy.ndarray, Array or ChunkedArray
         Of the datatype of `source`.
     source_offsets, destination_offsets, lengths : numpy.ndarray or Array
-        Integers of at least 0; Arrays are of u32.
+        Integers of at least 0; Arrays are read as u32.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
@@ -413,9 +413,10 @@ def copy_ranges(
     if isinstance(source, np.ndarray) and host is not None and np.may_share_memory(cast(Any, source), host):
         raise OverlapError(f"{call}: source and destination share memory; give a copy of one of them")
     ranges = {"source_offsets": source_offsets, "destination_offsets": destination_offsets, "lengths": lengths}
-    on_host = {name: index_array(call.name, name, each) for name, each in ranges.items() if not isinstance(each, Items)}
+    ranges = {name: index_words(call.name, name, each) for name, each in ranges.items()}
+    on_host = {name: each for name, each in ranges.items() if isinstance(each, np.ndarray)}
     for name, each in ranges.items():
-        call.take(name, on_host.get(name, each), _INTEGERS if name in on_host else _U32, fuses=False)
+        call.take(name, each, _INTEGERS, fuses=False)
     call.check_lengths(*ranges, of="ranges")
     _check_ranges(call, on_host)
     datatype = call.datatypes["source"]
@@ -477,15 +478,11 @@ def _places(call: str, indices: Any, length: int, mode: str | None, device: wgpu
     """Return indices on the GPU; those that must be in range are checked."""
     if isinstance(indices, (ChunkedArray, *EXPRESSIONS)):
         raise ArgumentError(f"{call}: indices must be one array; store them first, with gw.asarray()")
-    places = indices if isinstance(indices, Array) else index_array(call, "indices", indices)
+    places: Any = index_array(call, "indices", indices)
     drops = mode == "drop" or (mode is None and isinstance(places, Array))
     if places.size and not length and not drops:
         raise BoundsError(f"{call}: x has no items, so that no index is in range; give mode='drop'")
     if isinstance(places, Array):
-        if places.dtype.kind == "b":
-            places = places.astype(np.uint32)
-        if places.dtype.kind not in "iu":
-            raise DatatypeError(f"{call}: indices are of {places.dtype}, but must be integers")
         if drops or not places.size:
             return places
         if mode != "raise":  # as items are take_items
@@ -495,7 +492,7 @@ def _places(call: str, indices: Any, length: int, mode: str | None, device: wgpu
     if mode == "wrap":
         places = places % max(length, 1)
     elif mode == "clip":
-        places = np.clip(places, 0, length - 1)
+        places = cast(Any, np.clip(places, 0, length - 1))
     elif not drops:
         check_indices(call, places, length, "; give mode='drop' where that is meant")
     return asarray(places, device)

@@ -21,12 +21,11 @@ from ..primitives.repeated_calls import one_shot
 from ..primitives.scan import ScanKind
 from ..primitives.top_k import SEGMENT_MOST, TopKMode
 from ..runtime.array import Array, asarray, empty
-from ..runtime.chunked_array import Items
 from ..runtime.host_items import cast_items, extremes
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, VALUE_DATATYPES, Datatype
 from ..types.expression import Expression
 from ..types.operators import Add, BinOpLike
-from .arguments import REMEDIES, Call, HostItems, index_array
+from .arguments import REMEDIES, Call, HostItems, index_array, index_words
 from .arrays import full, take
 from .sorts import TopItems
 
@@ -87,8 +86,9 @@ class _Call(Call):
 
     def take_offsets(self, offsets: Any, items: int | None) -> int:
         """Take offsets; return the number of segments."""
-        if not isinstance(offsets, (Items, *EXPRESSIONS)):
-            offsets = _check_offsets(self.name, index_array(self.name, "offsets", offsets), items)
+        offsets = index_words(self.name, "offsets", offsets)
+        if isinstance(offsets, np.ndarray):
+            offsets = _check_offsets(self.name, offsets, items)
             self.longest_segment = int(np.diff(offsets).max(initial=0)) if offsets.ndim == 1 else None
         self.take("offsets", offsets, _U32, fuses=False)
         if self.sizes["offsets"] == 0:
@@ -200,8 +200,8 @@ def segmented_reduce(
     ----------
     x : numpy.ndarray, Array or expression
     offsets : numpy.ndarray or Array, optional
-        Segment s is ``x[offsets[s]:offsets[s + 1]]``. They do not fall; an Array is of u32 and not checked: others give
-        undefined results, within the arrays.
+        Integers that do not fall; segment s is ``x[offsets[s]:offsets[s + 1]]``. An Array is read as u32 and not
+        checked: others give undefined results, within the arrays.
     op : BinOp or str, default Add
         Integers wrap, as in `reduce_by_key`.
     length : int, optional
@@ -426,7 +426,7 @@ def _ragged_top_k(call: _Call, kind: Any, k: Any, segments: int, size: int | Non
             raise ArgumentError(
                 f"{call} needs size=, the results that there is room for: only the GPU knows the sum of k"
             )
-        total, room = None, call.integer("size", size, 0)
+        total, room, k = None, call.integer("size", size, 0), index_words(call.name, "k", k)
     elif size is not None:
         raise ArgumentError(f"{call}: size= is for a k on the GPU; leave it out")
     else:
@@ -471,7 +471,7 @@ def repeat(
     x : numpy.ndarray, Array or expression
         An expression of one dimension; with items of 4 or 8 bytes, or of 1 or 2 if `repeats` is on the host.
     repeats : int, or numpy.ndarray or Array of integers
-        For all items, or for each; an Array is of u32.
+        For all items, or for each; an Array is read as u32.
     axis : int, optional
         Of several dimensions only with `repeats` on the host.
     size : int, optional
@@ -516,7 +516,7 @@ def repeat(
             raise ArgumentError(
                 f"{call} needs size=, the items that there is room for: only the GPU knows the sum of repeats"
             )
-        total, counts = None, repeats
+        total, counts = None, index_words(call.name, "repeats", repeats)
     else:
         counts = index_array(call.name, "repeats", repeats)
         if length is None and counts.ndim == 0:
@@ -606,10 +606,10 @@ def segment_ids(offsets: HostItems | Array, *, size: int | None = None, device: 
             raise ArgumentError(f"{call} needs size=, the number of items: only the GPU knows the last offset")
         room = size
     else:
-        offsets = index_array(call.name, "offsets", offsets)
-        if offsets.size and offsets.ravel()[0] != 0:
-            raise ArgumentError(f"{call}: offsets begins with {offsets.ravel()[0]}, but must begin with 0")
-        room = int(offsets.max()) if offsets.size and size is None else size or 0
+        items: np.ndarray = index_array(call.name, "offsets", offsets)
+        if items.size and items.ravel()[0] != 0:
+            raise ArgumentError(f"{call}: offsets begins with {items.ravel()[0]}, but must begin with 0")
+        room = int(items.max()) if items.size and size is None else size or 0
     call.take_offsets(offsets, None)
     primitive = call.primitive(Repeat, None, size=max(room, 1), by="offsets")
     return call.result(call.run(primitive)["output"], np.intp)

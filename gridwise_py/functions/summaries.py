@@ -689,7 +689,7 @@ def find_if(x: Findable, predicate: Callable[[Any], Any] | Expression, *, device
             )
         of = flat.datatypes[flat.names.index(free[0])]
         if of != datatype:
-            raise DatatypeError(f"{call}: predicate is of items of {of}, but x of {datatype}; give gw.{datatype}(…)")
+            raise DatatypeError(f"{call}: predicate is of items of {of}, but x of {datatype}; give gw.{datatype}(x)")
         return _find_by(call, flat.renamed({free[0]: "input"}))
     if not callable(predicate):
         raise ArgumentError(f"{call}: predicate={predicate!r:.60} must be a function, such as lambda x: x > 3")
@@ -964,7 +964,8 @@ def average(
     if isinstance(pair[1], np.ndarray) and not isinstance(pair[0], Expression):
         pair[1] = _along_axis(call, pair[1], pair[0].shape, axis)
     elif isinstance(pair[1], Array) and not isinstance(pair[0], Expression) and pair[1].shape != pair[0].shape:
-        raise _of_other_shape(call, pair[1].shape, pair[0].shape, axis)
+        places = np.arange(pair[1].size, dtype=np.uint32).reshape(pair[1].shape)
+        pair[1] = take(pair[1].ravel(), _along_axis(call, places, pair[0].shape, axis))
     if not _on_host(pair):
         target = device_of(*(each for each in pair if isinstance(each, Array)), device=device)
         items, shares = (
@@ -1005,13 +1006,9 @@ def _along_axis(call: str, shares: np.ndarray, shape: tuple[int, ...], axis: Axi
     if axis is not None and shares.shape == tuple(shape[k] for k in axes):
         order = tuple(size if k in axes else 1 for k, size in enumerate(shape))
         return np.broadcast_to(shares.reshape(order), shape)
-    raise _of_other_shape(call, shares.shape, shape, axis)
-
-
-def _of_other_shape(call: str, weights: Any, shape: Any, axis: Any) -> ArgumentError:
     error = DatatypeError if axis is None else LengthError  # as numpy, which without axis= misses an argument
-    return error(
-        f"{call}: weights has shape {weights}, but x {shape}; give weights of that shape, or of that along axis="
+    raise error(
+        f"{call}: weights has shape {shares.shape}, but x {shape}; give weights of that shape, or of that along axis="
     )
 
 

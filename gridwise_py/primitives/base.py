@@ -558,7 +558,8 @@ class Primitive(OfOneDevice, ABC):
         return await in_thread(self.get_timing_result)
 
     def __repr__(self) -> str:
-        return f"{self.name}({self.capabilities.adapter})"
+        parts = [str(getattr(self, name)) for name in ("datatype", "op") if hasattr(self, name)]
+        return f"{self.name}({', '.join([*parts, self.capabilities.adapter])})"
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,7 @@ class ReduceByIndex(ReduceByIndexCalls, BinnedPrimitive):
         if self._key_datatype.dtype.kind == "f":
             raise DatatypeError(
                 f"ReduceByIndex: indices are of {self.datatype}, but must be integers; convert them, for example "
-                f"gw.u32(…), or take a Histogram of them"
+                f"gw.u32(indices), or take a Histogram of them"
             )
         self.op: BinOp = as_binop(op)
         if value_dtype is None:

@@ -122,7 +122,7 @@ class Search(SearchCalls, Primitive):
             if found != self.datatype:
                 raise DatatypeError(
                     f"Search: the queries are of {found}, but the keys of {self.datatype}; cast the queries, for "
-                    f"example gw.{self.datatype.name}(…)"
+                    f"example gw.{self.datatype.name}(x)"
                 )
         self.tuning: ElementwiseTuning = ElementwiseTuning.of(tuning)
         self._shapes = shapes_for("search", self.capabilities, tuning=self.tuning)

@@ -38,6 +38,7 @@ from ..types.datatype import (
     ItemDatatypeLike,
     Struct,
     as_datatype,
+    in_own_order,
     numpy_text,
 )
 from ..types.expression import Expression, Operators, gather, stored, stored_field
@@ -276,7 +277,7 @@ def check_numpy_out(
         raise ArgumentError(f"{call}out must be a numpy array without a mask, not {type(out).__name__}; {make}")
     if (out.dtype.newbyteorder("=") if strided else out.dtype) != dtype.newbyteorder("="):
         raise DatatypeError(f"{call}out is of {out.dtype.str}, but {what} of {dtype.str}; {make}")
-    if out.shape != shape:
+    if out.shape != shape and (shape or out.size != 1):
         slice_it = ", or a slice" if len(shape) == 1 else ""
         raise LengthError(f"{call}out has shape {out.shape}, but {what} has shape {shape}; {make}{slice_it}")
     if not strided and not out.flags.c_contiguous:
@@ -603,6 +604,9 @@ class Array(Operators, OnGpu):
         self._check_uncounted()
         return OPERATIONS["fill"](self, value)
 
+    def __matmul__(self, other: Any) -> Array:
+        return importlib.import_module("..functions.arithmetic", __package__).matmul(self, other)
+
     def __copy__(self) -> Array:
         return Array.on(self.lease, self._datatype, self._length, self._device, self._offset, self._count, self._shape)
 
@@ -875,7 +879,7 @@ def _checked_size(device: wgpu.GPUDevice, n: int, datatype: Datatype) -> int:
     if size_bytes > limit:
         raise LimitError(
             f"{n} items of {datatype.name} need {size_bytes} bytes, but the device's max-buffer-size is {limit} bytes; "
-            f"use several buffers, as gw.ChunkedArray does"
+            f"work on parts of at most {limit // 16 * 16 // datatype.itemsize_bytes} items"
         )
     return size_bytes
 
@@ -1041,8 +1045,8 @@ def refuse_masked(data: Any) -> None:
     # A process without numpy.ma has no masked items; to ask it imports it, which takes 10 to 25 ms.
     if "numpy.ma" in sys.modules and np.ma.is_masked(getattr(data, "array", data)):  # a Series of pandas has an array
         is_numpy = isinstance(data, np.ma.MaskedArray)
-        remedy = "data.filled(value) or data.compressed()" if is_numpy else "data.fillna(value) or data.dropna()"
-        raise DatatypeError(f"data has masked items, and an Array has no mask; give {remedy}")
+        remedy = "x.filled(0), or x.compressed()" if is_numpy else "x.fillna(0), or x.dropna()"
+        raise DatatypeError(f"data has masked items, and an Array has no mask; give {remedy}, which is shorter")
 
 
 def host_array(data: Any) -> np.ndarray:
@@ -1082,10 +1086,8 @@ def datatype_of(items: np.ndarray) -> Datatype:
     DatatypeError
         If an Array cannot hold it; the message says how to convert it, where that makes sense.
     """
-    dtype = items.dtype.newbyteorder("=")  # bytes are brought into this machine's order on the way
-    if dtype.kind in "biufcO" or dtype.names is not None:
-        return as_datatype(dtype, ITEM_DATATYPES)
-    raise DatatypeError(f"data is of {dtype}, but an Array holds numbers: {', '.join(STORAGE_DATATYPES)}, {COMPLEX}")
+    dtype = in_own_order(items.dtype)  # bytes are brought into this machine's order on the way
+    return as_datatype(dtype, ITEM_DATATYPES)
 
 
 def _from_numbers(data: Any, wanted: Datatype) -> np.ndarray:

@@ -419,14 +419,18 @@ def as_datatype(value: Any, known: Mapping[str, Datatype] = DATATYPES, *, conver
     # A text is shown as it came: numpy takes "f16" for 16 bytes. What differs by its byte order alone is shown with it.
     if isinstance(asked, str):
         shown = asked
-    elif dtype is not None and dtype != dtype.newbyteorder("="):
+    elif dtype is not None and dtype != in_own_order(dtype):
         shown = dtype.str
     else:
         shown = getattr(value if isinstance(value, Datatype) else dtype, "name", value)
-    everything = [*known.values(), COMPLEX] if known is ITEM_DATATYPES else known.values()
-    names = ", ".join(f"{d.name} (numpy {d.numpy_name})" for d in everything)
-    message = f"datatype {shown!r} is not supported here; supported are {names}."
-    raise DatatypeError(message if dtype is None else f"{message} {_remedy(dtype, known, convert)}")
+    remedy = "" if dtype is None else f"; {conversion(dtype, known, convert)}"
+    names = ", ".join([*known, COMPLEX.name] if known is ITEM_DATATYPES else known)
+    raise DatatypeError(f"datatype {shown!r} is not supported here{remedy}; supported are {names}")
+
+
+def in_own_order(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return a dtype in this machine's order of bytes; numpy's texts of any length have none."""
+    return dtype if dtype.kind == "T" else dtype.newbyteorder("=")
 
 
 def value_words(value: Any, datatype: Datatype, what: str) -> tuple[int, int]:
@@ -474,66 +478,53 @@ def _several(value: Any) -> Datatype | None:
 
 # By the kind of a numpy dtype: items that no cast turns into numbers without losing what they say.
 _NO_CAST = {
-    "c": "A complex number is two: give the real and the imaginary part by themselves, x.real and x.imag.",
-    "m": "Give a number of units, for example (x / np.timedelta64(1, 's')).astype(np.float32).",
-    "M": "Give the time since a start, for example ((x - x.min()) / np.timedelta64(1, 's')).astype(np.float32).",
-    "O": "The items are Python objects; make numbers of them first, for example np.array(x, dtype=np.float32), which "
-    "rounds to about 7 digits.",
-    "S": "Text is no number; number the texts in their order: np.unique(x, return_inverse=True)[1].astype(np.{}).",
-    "V": "The items are bytes without a meaning; say what they are, for example with x.view(np.{}).",
+    "c": "a complex number is two: give x.real and x.imag by themselves",
+    "m": "give (x / np.timedelta64(1, 's')).astype(np.float32), a number of units",
+    "M": "give ((x - np.nanmin(x)) / np.timedelta64(1, 's')).astype(np.float32), the time since a start",
+    "O": "the items are Python objects: give np.array(x, dtype=np.{1}) of numbers, np.asarray(x) == True of a mask "
+    "with nulls, and of what has an order its ranks, np.unique(x, return_inverse=True)[1]",
+    "S": "text is no number: give the texts' ranks, np.unique(x, return_inverse=True)[1].astype(np.{0})",
+    "V": "the items are bytes without a meaning: give x.view(np.{0}), say",
 }
 _NO_CAST["U"] = _NO_CAST["T"] = _NO_CAST["S"]
 
 
-def _remedy(dtype: np.dtype, known: Mapping[str, Datatype], convert: str) -> str:
-    """Return a sentence or two: how to convert, and what may be lost by it."""
+def conversion(dtype: np.dtype, known: Mapping[str, Datatype], convert: str = "x.astype(np.{})") -> str:
+    """Return how to convert, and what may be lost by it; what is code stands behind "give"."""
     names = [datatype.numpy_name for datatype in known.values()]
-    native = dtype.newbyteorder("=")
+    native = in_own_order(dtype)
+    if native != dtype and (native.name in names or (known is ITEM_DATATYPES and native == COMPLEX.dtype)):
+        return f"give x.astype(x.dtype.newbyteorder('=')), which is {native.name} in this machine's byte order"
     if dtype.kind == "c" and known is ITEM_DATATYPES:
-        if native == COMPLEX.dtype:
-            return "Convert the byte order alone, which loses nothing: x.astype(x.dtype.newbyteorder('='))."
-        return (
-            f"Convert first, with {convert.format(COMPLEX.numpy_name)} {_rounding(np.dtype(float), np.dtype('f4'))[1]}."
-        )
+        return f"give {convert.format(COMPLEX.numpy_name)} {_lost(np.dtype(float), np.dtype('f4'))}"
     if dtype.names == ():
-        return "It has no field."
+        return "it has no field"
     if dtype.names is not None:
-        return f"Give one field of it, for example x[{dtype.names[0]!r}]."
-    if native != dtype and native.name in names:
-        return (
-            f"It is {native.name} in another byte order than this machine's; convert the order alone, which loses "
-            f"nothing: x.astype(x.dtype.newbyteorder('='))."
-        )
+        return f"give one field of it, x[{dtype.names[0]!r}]"
     if dtype.kind in "mM" and "int64" in names:
-        return "x.view(np.int64) has the same order (NaT is the smallest)."
+        return f"give {convert.format('int64')}, or x[~np.isnat(x)].astype(np.int64) where an item is NaT"
     if dtype.kind not in "biuf":
         number = "uint32" if "uint32" in names else "float32"
-        return _NO_CAST.get(dtype.kind, _NO_CAST["O"]).format(number)
+        real = "float64" if "float64" in names else "float32"
+        return _NO_CAST.get(dtype.kind, _NO_CAST["O"]).format(number, real)
     # What has 16 bits takes small numbers, but computing with them rounds: only for those who ask for it.
     lossless = [name for name in names if np.can_cast(native, name, "safe") and np.dtype(name).itemsize > 2]
     if lossless:
         nearest = min(lossless, key=lambda name: (np.dtype(name).kind == "f", np.dtype(name).itemsize))
-        return f"Convert first, with {convert.format(nearest)}, which loses nothing."
-    floats = [np.dtype(name) for name in names if np.dtype(name).kind == "f"]
-    found = [_loss(native, np.dtype(name)) for name in names] + [
-        _rounding(native, max(floats, key=lambda d: d.itemsize))
-    ]
-    options = [f"{convert.format(name)} {loss}" for name, loss in filter(None, found)]
-    return f"Convert first, with {', or with '.join(options)}."
+        return f"give {convert.format(nearest)}, which loses nothing"
+    widest = {np.dtype(name).kind: np.dtype(name) for name in sorted(names, key=lambda name: np.dtype(name).itemsize)}
+    targets = [widest[kind] for kind in dict.fromkeys((native.kind, "f")) if kind in widest]
+    options = [f"{convert.format(target.name)} {_lost(native, target)}" for target in targets]
+    return f"give {', or '.join(options or [f'{convert.format(names[0])} (what it does not hold is cut or wraps)'])}"
 
 
-def _loss(dtype: np.dtype, target: np.dtype) -> tuple[str, str] | None:
-    """Return the name of a smaller integer type, and for which items it will do."""
-    if target.kind == "f" or target.kind != dtype.kind:
-        return None
-    bits = 8 * target.itemsize
-    low, high = ("0", f"2**{bits} - 1") if target.kind == "u" else (f"-2**{bits - 1}", f"2**{bits - 1} - 1")
-    return target.name, f"if all items lie within {low} to {high} (others would wrap)"
-
-
-def _rounding(dtype: np.dtype, target: np.dtype) -> tuple[str, str]:
-    """Return the name of a float type, and what it rounds."""
+def _lost(dtype: np.dtype, target: np.dtype) -> str:
+    """Return what a conversion loses, or for which items it will do."""
+    if target.kind != "f":
+        bits = 8 * target.itemsize
+        low, high = ("0", f"2**{bits} - 1") if target.kind == "u" else (f"-2**{bits - 1}", f"2**{bits - 1} - 1")
+        return f"if all items lie within {low} to {high} (others would wrap)"
     found = np.finfo(target)
     if dtype.kind == "f":
-        return target.name, f"(rounds to about {found.precision + 1} digits; infinite beyond {found.max:.1e})"
-    return target.name, f"(exact to 2**{found.nmant + 1}, rounds beyond)"
+        return f"(rounds to about {found.precision + 1} digits; infinite beyond {found.max:.1e})"
+    return f"(exact to 2**{found.nmant + 1}, rounds beyond)"

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import ArgumentError, DatatypeError, ImplicitConversionError
 from ..namespace import with_answers
-from .datatype import STORAGE_DATATYPES, Datatype, Struct, as_datatype
+from .datatype import STORAGE_DATATYPES, Datatype, Struct, as_datatype, conversion
 from .evaluation import value_of
 from .operations import NUMPY_TYPES, OPERATIONS
 from .program import Bound, Leaf, Stored, flatten
@@ -386,11 +386,8 @@ def _leaf_datatype(datatype: Any, what: str) -> Datatype:
     if isinstance(found, Struct):
         raise DatatypeError(f"{what} is of structs; expressions read their fields, {what}[{found.fields[0][0]!r}]")
     if found.name not in LEAF_DATATYPES:
-        to = {"f": "float32", "i": "int32"}.get(found.dtype.kind, "uint32")
-        raise DatatypeError(
-            f"{what} is of {found}, but expressions read items of up to 4 bytes ({', '.join(LEAF_DATATYPES)}); convert "
-            f"it first, for example with x.astype(np.{to})"
-        )
+        remedy = conversion(found.dtype, LEAF_DATATYPES)
+        raise DatatypeError(f"{what} is of {found}, but expressions read items of up to 4 bytes; {remedy}")
     return found
 
 
@@ -560,7 +557,7 @@ def _number(value: Any, type_name: str | None) -> Expression:
         return _held(value, own)
     if own == "f32" and type_name != "f32":
         raise DatatypeError(
-            f"{value!r} is a float, but the other side is of {type_name}; cast that, gw.f32(…), or give an integer"
+            f"{value!r} is a float, but the other side is of {type_name}; cast that, gw.f32(x), or give an integer"
         )
     return _held(value, type_name)
 
@@ -605,7 +602,7 @@ def same_type(what: str, a: Any, b: Any) -> tuple[Expression, Expression]:
         to = next(each for each in ("f32", "i32", "u32") if each in types)
         raise DatatypeError(
             f"{what}: the operands are of {first.type} and {second.type}, and no conversion is made unasked; cast one "
-            f"of them, for example gw.{to}(…)"
+            f"of them, for example gw.{to}(x)"
         )
     return first, second
 
@@ -627,7 +624,7 @@ def operation(kind: str, *operands: Any) -> Expression:
     type_name = nodes[0].type
     if type_name not in found.types:
         to = next((each for each in ("f32", "u32") if each in found.types), found.types[0])
-        remedy = found.remedy or ("compare it first: x != 0" if to == "bool" else f"cast it, for example gw.{to}(…)")
+        remedy = found.remedy or ("compare it first: x != 0" if to == "bool" else f"cast it, for example gw.{to}(x)")
         raise DatatypeError(f"{shown} is for {', '.join(found.types)}, not for {type_name}; {remedy}")
     if kind == "abs" and type_name == "u32":
         return nodes[0]
@@ -650,7 +647,7 @@ def _shifted(kind: str, a: Any, bits: Any) -> Expression:
     by = as_node(bits, items.type if _is_untyped(bits) else None)
     if items.type not in ("u32", "i32") or by.type not in ("u32", "i32"):
         raise DatatypeError(
-            f"a {kind} b is for integers, but the operands are of {items.type} and {by.type}; cast them: gw.u32(…)"
+            f"a {kind} b is for integers, but the operands are of {items.type} and {by.type}; cast them: gw.u32(x)"
         )
     by = converted("u32", by)  # a negative number is a large one
     if not isinstance(bits, Operators) and int(bits) in range(32):
@@ -712,6 +709,6 @@ def gather(x: Any, indices: Any) -> Expression:
         )
     at = as_node(indices, "u32" if _is_untyped(indices) and indices >= 0 else None)
     if at.type not in ("u32", "i32"):
-        remedy = "a mask chooses with gw.compress(mask, x)" if at.type == "bool" else "cast them: gw.u32(…)"
+        remedy = "a mask chooses with gw.compress(mask, x)" if at.type == "bool" else "cast them: gw.u32(x)"
         raise DatatypeError(f"indices are of {at.type}, but must be integers; {remedy}")
     return Expression("gather", items.type, (items, at))

@@ -208,7 +208,7 @@ def bitcast(datatype: str, x: Any) -> Expression:
         raise DatatypeError(f"gw.bitcast() gives u32, i32 or f32, not {datatype!r}")
     operand = as_node(x)
     if operand.type not in _BITS:
-        raise DatatypeError(f"gw.bitcast() takes u32, i32 or f32, not {operand.type}; cast it: gw.u32(…)")
+        raise DatatypeError(f"gw.bitcast() takes u32, i32 or f32, not {operand.type}; cast it: gw.u32(x)")
     return operand if operand.type == datatype else Expression("bitcast", datatype, (operand,))
 
 
@@ -288,7 +288,7 @@ def function(
         for value, type_name in zip(args, found.takes, strict=True):
             node = as_node(value, type_name if isinstance(value, (int, float)) and type_name != "bool" else None)
             if node.type != type_name:
-                raise DatatypeError(f"{found!r} was given {node.type}; cast it, for example gw.{type_name}(…)")
+                raise DatatypeError(f"{found!r} was given {node.type}; cast it, for example gw.{type_name}(x)")
             nodes.append(node)
         return Expression("function", found.gives, tuple(nodes), found)
 

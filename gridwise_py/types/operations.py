@@ -101,12 +101,12 @@ OPERATIONS: dict[str, Operation] = {
     "-": Operation(_NUMBERS, operator.sub, "({0} - {1})"),
     "*": Operation(_NUMBERS, operator.mul, "({0} * {1})"),
     "/": Operation(
-        ("f32",), np.true_divide, "({0} / {1})", remedy="cast both, gw.f32(…); for u32 there is a // b, too"
+        ("f32",), np.true_divide, "({0} / {1})", remedy="cast both, gw.f32(x); for u32 there is a // b, too"
     ),
     "//": _divided("//", np.floor_divide, FLOOR_QUOTIENT),
     "%": _divided("%", np.remainder, REMAINDER),
     "**": Operation(
-        ("f32",), np.power, "", functions=POWER, remedy="give an integer from 1 to 64, x ** 3, or cast: gw.f32(…)"
+        ("f32",), np.power, "", functions=POWER, remedy="give an integer from 1 to 64, x ** 3, or cast: gw.f32(x)"
     ),
     "<": _compared("<", operator.lt),
     "<=": _compared("<=", operator.le),
@@ -132,7 +132,7 @@ OPERATIONS: dict[str, Operation] = {
         {"u32": "min({0}, {T}(1u))", "f32": f"select(sign({{0}}), {{0}}, {_NOT_A_NUMBER})"},
     ),
     "isnan": Operation(("f32",), np.isnan, _NOT_A_NUMBER, gives="bool"),
-    "popcount": Operation(("u32",), _popcount, "countOneBits({0})", remedy="cast it: gw.u32(…)"),
+    "popcount": Operation(("u32",), _popcount, "countOneBits({0})", remedy="cast it: gw.u32(x)"),
     "sqrt": _float(np.sqrt),
     "exp": _float(np.exp),
     "log": _float(np.log),

@@ -110,7 +110,7 @@ def traced(function: Callable[[Any, Any], Any], datatype: Datatype, what: str) -
     types = [node.type for node in nodes]
     if types != wanted:
         raise DatatypeError(
-            f"the function of {what} gives {', '.join(types)} for items of {', '.join(wanted)}; cast it: gw.u32(…)"
+            f"the function of {what} gives {', '.join(types)} for items of {', '.join(wanted)}; cast it: gw.u32(x)"
         )
     return Traced(_flat_of_items(flatten(*nodes, names=names), items, what), datatype)
 

@@ -264,31 +264,33 @@ def _hyperfine(path, *entries):
         {"command": "nap", "mean": 1.0, "times": one, "exit_codes": [0] * 6, **({"parameters": p} if p else {})}
         for one, (p, _) in zip(times, entries, strict=True)
     ]
-    return _written(path, {"results": found})
+    return write(path, {"results": found})
 
 
 def test_a_row_is_its_name_and_its_parameters(tmp_path):
     old = _hyperfine(tmp_path / "old.json", *(({"n": str(n)}, n) for n in (1, 2, 3)))
     for order in ((3, 2, 1), (2, 3)):
         new = _hyperfine(tmp_path / "new.json", *(({"n": str(n)}, n * 1.0001) for n in order))
-        done = _run("compare", old, new, "--csv", tmp_path / "rows.csv")
+        done = gridwise("compare", old, new, "--csv", tmp_path / "rows.csv")
         assert done.exit_code == 0, done.output
         rows = (tmp_path / "rows.csv").read_text().splitlines()[1:]
         assert [(row.split(",")[0], row.split(",")[3]) for row in rows] == [
             (f"nap n={n}", "same") for n in sorted(order)
         ]
-    _run("import", old, new, "-o", tmp_path / "both.json")
-    assert {result.name for result in read_results(tmp_path / "both.json").results} == {f"nap n={n}" for n in (1, 2, 3)}
+    gridwise("import", old, new, "-o", tmp_path / "both.json")
+    assert {result.name for result in gw.read_results(tmp_path / "both.json").results} == {
+        f"nap n={n}" for n in (1, 2, 3)
+    }
 
 
 def test_what_only_its_position_tells_apart_is_not_judged(tmp_path):
     old = _hyperfine(tmp_path / "old.json", (None, 1), (None, 2), ({"n": "1"}, 3))
     new = _hyperfine(tmp_path / "new.json", (None, 2), (None, 1), ({"n": "1"}, 3.0003))
-    done = _run("compare", old, new)
+    done = gridwise("compare", old, new)
     text = " ".join(done.output.split())
     assert (done.exit_code, "2 rows not judged: a file has several benchmarks of this name" in text) == (0, True)
     assert "give each its own name" in text
-    assert [result.name for result in read_results(old).results][::6] == ["nap #=1", "nap #=2", "nap n=1"]
+    assert [result.name for result in gw.read_results(old).results][::6] == ["nap #=1", "nap #=2", "nap n=1"]
 
 
 def _of_host(path, tool, host, count, more):
@@ -299,7 +301,7 @@ def _of_host(path, tool, host, count, more):
         raw["machine_info"] = {**info, "node": host, "python_version": more, "cpu": {**info["cpu"], "count": count}}
     else:
         raw["context"] |= {"host_name": host, "num_cpus": count, "library_build_type": more}
-    return _written(path, raw)
+    return write(path, raw)
 
 
 @pytest.mark.parametrize(
@@ -315,41 +317,41 @@ def _of_host(path, tool, host, count, more):
 def test_another_machine_is_not_compared_and_not_mixed(tmp_path, tool, new, said):
     first = ("a", 2, "3.11.4" if tool == "pytest" else "release")
     old, other = (_of_host(tmp_path / f"{n}.json", tool, *of) for n, of in enumerate((first, new)))
-    done = _run("compare", old, other)
+    done = gridwise("compare", old, other)
     assert (done.exit_code, said in done.output) == (3, True), done.output
-    assert _run("compare", old, other, "--force").exit_code == 0
-    done = _run("import", old, other, "-o", tmp_path / "out.json")
+    assert gridwise("compare", old, other, "--force").exit_code == 0
+    done = gridwise("import", old, other, "-o", tmp_path / "out.json")
     assert (done.exit_code, f"{said.partition(':')[0]} is " in done.output) == (2, True), done.output
 
 
 def test_a_gate_that_judged_nothing_does_not_pass(tmp_path):
-    def write(name, times, code):
+    def failing(name, times, code):
         entry = {"command": "bench", "mean": times[0], "times": times, "exit_codes": [code] * len(times)}
-        return _written(tmp_path / name, {"results": [entry]})
+        return write(tmp_path / name, {"results": [entry]})
 
-    failed = write("a.json", [0.01, 0.02], 1), write("b.json", [0.02, 0.02], 1)
-    zero = write("c.json", [0.0] * 6, 0), write("d.json", [0.0] * 7, 0)
+    failed = failing("a.json", [0.01, 0.02], 1), failing("b.json", [0.02, 0.02], 1)
+    zero = failing("c.json", [0.0] * 6, 0), failing("d.json", [0.0] * 7, 0)
     for files, why in ((failed, "2 of 2 runs failed"), (zero, "shorter than a step of the tool's clock")):
         for more in ((), ("--fail-ambiguous",), ("--format", "json"), ("--format", "junit")):
-            done = _run("compare", *files, *more)
+            done = gridwise("compare", *files, *more)
             assert (done.exit_code, why in " ".join(done.output.split())) == (3, True), done.output
     assert 'errors="1"' in done.output
     # One row is enough, and it is one of two that --fail-ambiguous counts.
     good = [_hyperfine(tmp_path / f"{n}.json", (None, 1 + n / 1e6)) for n in (1, 2)]
     for path, other in zip(good, failed, strict=True):
-        _written(path, {"results": json.loads(path.read_text())["results"] + json.loads(other.read_text())["results"]})
-    assert _run("compare", *good).exit_code == 0
-    assert _run("compare", *good, "--fail-ambiguous").exit_code == 7
+        write(path, {"results": json.loads(path.read_text())["results"] + json.loads(other.read_text())["results"]})
+    assert gridwise("compare", *good).exit_code == 0
+    assert gridwise("compare", *good, "--fail-ambiguous").exit_code == 7
 
 
 def test_two_runs_with_the_same_times_are_two(tmp_path):
     paths = []
     for day in (1, 4):
         raw = _raw("pytest.json")
-        paths.append(_written(tmp_path / f"{day}.json", raw | {"datetime": f"2026-11-0{day}T10:00:00"}))
-    assert _run("import", *paths, "-o", tmp_path / "both.json").exit_code == 0
-    assert "same measurement" not in _run("compare", *paths).output
-    assert "same measurement" in _run("compare", paths[0], paths[0]).output
+        paths.append(write(tmp_path / f"{day}.json", raw | {"datetime": f"2026-11-0{day}T10:00:00"}))
+    assert gridwise("import", *paths, "-o", tmp_path / "both.json").exit_code == 0
+    assert "same measurement" not in gridwise("compare", *paths).output
+    assert "same measurement" in gridwise("compare", paths[0], paths[0]).output
 
 
 @pytest.mark.parametrize(
@@ -362,13 +364,13 @@ def test_two_runs_with_the_same_times_are_two(tmp_path):
 def test_a_file_of_a_tool_that_is_not_read_says_the_way(tmp_path, monkeypatch, tool, text):
     path = tmp_path / "a.json"
     path.write_text(text)
-    said = _run("import", path, "-o", tmp_path / "b.json").output
+    said = gridwise("import", path, "-o", tmp_path / "b.json").output
     assert f"a file of {tool}, which is not read" in " ".join(said.split())
     # As it says.
     monkeypatch.chdir(tmp_path)
     Path("times.txt").write_text("1e-6\n2e-6\n")
     words = " ".join(said.split()).partition("gridwise import ")[2].split()
-    assert _run("import", *words).exit_code == 0
+    assert gridwise("import", *words).exit_code == 0
 
 
 def test_files_that_do_not_go_together(tmp_path):

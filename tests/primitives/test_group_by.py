@@ -387,7 +387,7 @@ KEYS = np.arange(4, dtype=np.uint32)
         (lambda: gw.group_by(KEYS, {}, {}, {}), ArgumentError, "takes 3 arguments by position"),
         (lambda: gw.group_by({"k": KEYS}, "j", n="size"), ArgumentError, "no column 'j'; it has k"),
         (lambda: gw.group_by({"k": KEYS}, "k", k=["sum"]), ArgumentError, r"k_sum=\('k', 'sum'\)"),
-        (lambda: gw.group_by(KEYS, x=(["a", "b", "c", "d"], "sum")), DatatypeError, "such a column can be a key"),
+        (lambda: gw.group_by(KEYS, x=(["a", "b", "c", "d"], "sum")), DatatypeError, "or make it a key"),
         (lambda: gw.group_by(np.array([1, "a"], object), n="size"), ArgumentError, "cannot be put in order"),
         (
             lambda: gw.group_by(["a"], x=(gw.full(1, 2, "u32"), "sum")),
@@ -416,3 +416,27 @@ KEYS = np.arange(4, dtype=np.uint32)
 def test_wrong_calls_say_what_to_do(call, error, match):
     with pytest.raises(error, match=match):
         call()
+
+
+@pytest.mark.needs("module:pandas")
+def test_columns_may_be_called_by_numbers_and_tuples():
+    import pandas as pd
+
+    for names in ([0, 1], [("a", "x"), ("a", "y")]):
+        frame = pd.DataFrame([[1, 10], [1, 20], [2, 30]], columns=pd.Index(names, tupleize_cols=True))
+        assert gw.group_by(frame, names[0], s=(names[1], "sum")).s.tolist() == [30, 30]
+        assert list(gw.group_by(frame, names[:1], s=(names[1], "sum")).keys) == names[:1]
+
+
+@pytest.mark.needs("module:polars", "module:pyarrow")
+def test_ordered_labels_of_other_libraries_keep_their_order():
+    import polars as pl
+    import pyarrow as pa
+
+    levels, codes = ["low", "mid", "high"], [0, 2, None, 1, 0]
+    enum = pl.Series([None if code is None else levels[code] for code in codes], dtype=pl.Enum(levels))
+    arrow = pa.DictionaryArray.from_arrays(pa.array(codes, pa.int8()), pa.array(levels), ordered=True)
+    for keys in (enum, arrow, pa.chunked_array([arrow[:2], arrow[2:]])):
+        groups = gw.group_by(keys, n=gw.count)
+        assert groups.keys.tolist() == [*levels, None]
+        assert groups.n.tolist() == [2, 1, 1, 1]

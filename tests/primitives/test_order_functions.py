@@ -264,7 +264,7 @@ def test_what_put_refuses(device):
         ([1, 5], 1, None, gw.BoundsError, "index 5 is out of bounds for a dimension of length 5"),
         ([-6], 1, None, gw.BoundsError, "index -6 is out of bounds"),
         (out, 1, "raise", gw.BoundsError, "index 5 is out of bounds"),
-        ([1.5], 1, None, gw.DatatypeError, "indices is of float64; give integers"),
+        ([1.5], 1, None, gw.DatatypeError, "indices is of float64, but must be integers; give np"),
         (gw.zeros(1, "f32", device), 1, None, gw.DatatypeError, "must be integers"),
         ([1], -1, None, gw.DatatypeError, "u32, which does not hold -1"),
         ([1, 2], [1, 2**32], None, gw.DatatypeError, "u32, which does not hold 4294967296"),

@@ -75,7 +75,7 @@ def check_document(document: Any, name: str) -> None:
 
     other_tool = (
         f"this is not a results file of gridwise bench, whose 'schema' is {SCHEMA!r}, nor a JSON file of nvbench, "
-        f"google-benchmark, pytest-benchmark or hyperfine"
+        f"google-benchmark, pytest-benchmark or hyperfine; gridwise import --format numbers reads a time per line"
     )
     if not isinstance(document, dict):
         fail("$", f"a {type(document).__name__}, not an object: {other_tool}")

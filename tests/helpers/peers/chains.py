@@ -30,6 +30,15 @@ _SHORTER: tuple[Callable[[Draw, object], Call], ...] = (
     lambda d, x: Call("setdiff1d", (x, Given(np.array([1, 2], _dtype(x)), "gpu"))),
     lambda d, x: Call("repeat", (x, d.whole(0, 2))),
 )
+
+
+def _pair_of_shapes(d: Draw, x: object) -> Call:
+    """Return a product of two arrays of different shapes, which numpy broadcasts or refuses."""
+    n = d.whole(2, 6)
+    shapes = d.pick((((n, 1), (1, n)), ((2, 3), (3, 2)), ((n, 2), (2,)), ((n,), (n, 1)), ((2, n), (n, 2))))
+    return Call("*", tuple(Given(d.items(_dtype(x), shape, "few"), "gpu") for shape in shapes))
+
+
 #: What takes one array of any length, without others that go with it.
 _ENDS = (
     "sum",
@@ -152,6 +161,8 @@ def _chained(d: Draw, call: Call) -> Call:
         and not any(isinstance(arg, Given) for arg in call.kwargs.values())
     )
     links: object = first
+    if alone and d.chance(0.2):
+        return Call(call.name, (_pair_of_shapes(d, first), *call.args[1:]), call.kwargs)
     for _ in range(d.pick((1, 1, 2))):
         links = d.pick((*_SAME_LENGTH, *_SHORTER, *_SHORTER) if alone else _SAME_LENGTH)(d, links)
     return Call(call.name, (links, *call.args[1:]), call.kwargs)

@@ -87,7 +87,7 @@ class Draw:
             return _complex(*parts, dtype)
         if dtype.kind == "b":
             return rng.random(shape) < self.pick((0.5, 0.1, 0.9, 0, 1))
-        kinds = ("few", "few", "small", "small", "wide", "ends")
+        kinds = ("few", "few", "small", "small", "wide", "ends", "beyond")
         if dtype.kind == "f":
             kinds = ("few", "small", "tenths", "tenths", "normal", "normal", "wide", "special", "special")
         kind = kind or self.pick(kinds)
@@ -95,6 +95,9 @@ class Draw:
             return rng.integers(0, 4, shape).astype(dtype)
         if kind == "small":
             return rng.integers(0 if dtype.kind == "u" else -9, 21, shape).astype(dtype)
+        if kind == "beyond" and dtype.itemsize >= 4:  # what float32, or float64, does not hold
+            base = self.pick((2**24, 10**8, *((2**53, 2**60, 2**63 - 16) if dtype.itemsize == 8 else ())))
+            return (base + rng.integers(0, 9, shape)).astype(dtype)
         if dtype.kind in "iu":
             limits = np.iinfo(dtype)
             if kind == "ends":
@@ -173,7 +176,7 @@ class Draw:
         if kind < 0.05 + 0.80 and ndim:
             axis = self.whole(-ndim, ndim - 1)
             if several and self.chance(0.2):
-                return tuple(sorted({axis % ndim, self.whole(0, ndim - 1)}))
+                return tuple(int(k) for k in self.rng.permutation(ndim)[: self.whole(1, ndim)])
             return np.int64(axis) if self.chance(0.03) else axis
         return self.pick(
             (ndim, -ndim - 1, 5, 2**31, 2**32, 1.0, 0.5, "0", (0, 0), (), (0, 5))

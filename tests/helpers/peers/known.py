@@ -73,6 +73,18 @@ def _is_mixed(call: Call) -> bool:
     return len(kinds) > 1 or any(given.how in ("list", "tuple", "scalar") for given in walk(call))
 
 
+def _is_exact(call: Call) -> bool:
+    """Say whether int64 is compared with uint64, by functions that do so exactly."""
+    kinds = {given.items.dtype.name for given in walk(call)}
+    return call.name in ("isin", "setdiff1d") and kinds == {"int64", "uint64"} and not _numbers(call)
+
+
+def _has_two_shapes(call: Call) -> bool:
+    """Say whether an operator in a call has arrays of two shapes."""
+    pairs = [each.args for each in call.args if isinstance(each, Call) and each.name in OPERATORS]
+    return any(len({each.items.shape for each in pair if isinstance(each, Given)}) > 1 for pair in pairs)
+
+
 def _has(*dtypes: str) -> Callable[[Call], bool]:
     return lambda call: any(given.items.dtype.name in dtypes for given in walk(call))
 
@@ -198,6 +210,7 @@ REFUSALS: tuple[Known, ...] = (
     Known(
         _PAGE + "of single items nothing says how many there are", message="no leaf says how many", when=_some_single
     ),
+    Known(_PAGE + "operands of two shapes are not broadcast", message="shape|lengths", when=_has_two_shapes),
     Known(
         _PAGE + "some functions take Arrays, not expressions",
         when=_is_expression,
@@ -227,14 +240,13 @@ REFUSALS: tuple[Known, ...] = (
         "known to the GPU alone",
         when=is_on_gpu,
     ),
-    Known(_TABLE + "quantiles of no items raise", "(nan)?(median|quantile|percentile)", "no items"),
     Known(
         "numpy looks at method= only where there is a number",
         "nan(quantile|percentile)",
         "is unknown",
         when=lambda call: _has_no_items(call) or _nan(call),
     ),
-    Known(_TABLE + "quantiles of bools", "(nan)?(median|quantile|percentile)", "has no differences", when=_has("bool")),
+    Known(_TABLE + "quantiles of bools", "ptp", "has no differences", when=_has("bool")),
     Known(
         _TABLE + "matrix products of f32 and f16, one at a time",
         "matmul",
@@ -255,7 +267,7 @@ REFUSALS: tuple[Known, ...] = (
     Known(_TABLE + "several axes of an Array are neighbours", message="are not neighbours", when=is_on_gpu),
     Known(
         _DOC + "columns of 8 bytes in groups",
-        "group_by",
+        "group_by(_table)?",
         "there are sums, products, minima and maxima",
         when=_eight_bytes,
     ),
@@ -293,7 +305,7 @@ REFUSALS: tuple[Known, ...] = (
     Known(
         _TABLE + "counts and indices that are floats",
         "bincount|repeat|take|put|scatter_add|reduce_by_index",
-        "(give|be) integers",
+        "be integers",
     ),
     Known(_TABLE + "bins='auto' and the like of Arrays", "histogram.*", "is a rule that reads all items"),
     Known(_TABLE + "keys in one Array are its rows", "lexsort", "is not read implicitly"),
@@ -364,6 +376,8 @@ ALLOWED: tuple[Known, ...] = (
         kinds="accepts",
     ),
     Known("numpy's own bools are True and False", message="'numpy.bool' object cannot be interpreted", kinds="accepts"),
+    Known(_DOC + "bools are 0 and 1", "(nan)?(quantile|percentile)", kinds="accepts|dtype", when=_has("bool")),
+    Known(_DOC + "of no items", "(nan)?(median|quantile|percentile)", kinds="accepts|dtype", when=_has_no_items),
     Known(_DOC + "correction=None is ddof", "(nan)?(var|std)", "'int' and 'None", "accepts"),
     Known(_DOC + "as many weights as items", "histogram", "weights should have the same shape", "accepts"),
     Known(
@@ -441,7 +455,7 @@ ALLOWED: tuple[Known, ...] = (
     Known(
         _DOC + "of no items numpy's quantiles without NaN are means",
         "nan(quantile|percentile)",
-        kinds="shape|dtype",
+        kinds="shape|dtype|type",
         when=_has_no_items,
     ),
     Known(_DOC + "of a counted Array without such an item, its room", "find", kinds="value", when=_is_chain),
@@ -556,7 +570,7 @@ ALLOWED: tuple[Known, ...] = (
         when=lambda call: is_on_gpu(call) and _has_no_dims(call),
     ),
     Known("averages of nothing are NaN, without weights as with them", "average", "ZeroDivisionError", kinds="accepts"),
-    Known(_TABLE + "indices that are floats", "delete", "give integers", "error class"),
+    Known(_TABLE + "indices that are floats", "delete", "must be integers", "error class"),
     Known(_TABLE + "a condition of the shape of x", "compress", "1-d array", "accepts"),
     Known(
         _TABLE + "edges in an Array are not checked",
@@ -600,7 +614,7 @@ ALLOWED: tuple[Known, ...] = (
         "numbers that are one when they are rounded to a common type",
         "setxor1d|union1d|intersect1d|isin|setdiff1d",
         kinds="value|shape",
-        when=lambda call: _is_mixed(call) and _has("int64", "uint64")(call),
+        when=lambda call: _is_mixed(call) and _has("int64", "uint64")(call) and not _is_exact(call),
     ),
     Known(
         _TABLE + "a scalar of no dimension has axis 0",

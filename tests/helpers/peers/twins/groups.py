@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import statistics
 from typing import Any
 
 import numpy as np
@@ -194,3 +196,67 @@ add(
     gridwise=_gridwise_group_by,
     weight=4,
 )
+
+
+# ---- tables with nulls
+
+
+def _with_none(x: np.ndarray, mask: np.ndarray) -> list[Any]:
+    return [None if missing else each for each, missing in zip(x.tolist(), mask, strict=True)]
+
+
+#: By its name, what makes a column of int64 with missing items, and of what.
+_CONTAINERS = {
+    "pandas": ("pandas", lambda pd, x, mask: pd.Series(x)),
+    "nullable": ("pandas", lambda pd, x, mask: pd.arrays.IntegerArray(x.copy(), mask.copy())),
+    "polars": ("polars", lambda pl, x, mask: pl.Series(_with_none(x, mask), dtype=pl.Int64)),
+    "arrow": ("pyarrow", lambda pa, x, mask: pa.array(_with_none(x, mask), pa.int64())),
+}
+
+
+def _draw_table(d: Draw) -> Call:
+    kinds = [kind for kind, (module, _) in _CONTAINERS.items() if importlib.util.find_spec(module)]
+    n, kind = d.whole(1, 12), d.pick(kinds or ["numpy"])
+    columns = [d.items("int64", n, d.pick(("few", "small", "beyond"))) for _ in range(2)]
+    masks = [d.items("bool", n) & d.chance(0.6) for _ in range(2)]
+    if kind == "pandas":  # whose own columns of integers become float64 where one is missing
+        masks = [np.zeros(n, bool)] * 2
+    op = d.pick(("first", "last", "min", "max", "count", "std", "mean"))
+    return Call("group_by_table", (*map(Given, (*columns, *masks)), kind, op))
+
+
+def _group_table(keys: Any, x: Any, no_key: Any, no_x: Any, kind: str, op: str) -> Any:
+    """Return keys in order, the missing one last, and aggregates of what is not missing, as Python's numbers."""
+    groups: dict[Any, list[int]] = {}
+    for key, value, *missing in zip(keys.tolist(), x.tolist(), no_key, no_x, strict=True):
+        items = groups.setdefault(None if missing[0] else key, [])
+        items += [] if missing[1] else [value]
+    found = sorted(groups.items(), key=lambda pair: (pair[0] is None, pair[0] or 0))
+    of = {"first": lambda x: x[0], "last": lambda x: x[-1], "min": min, "max": max}.get(op)
+    if op == "count":
+        results: list[Any] = [len(items) for _, items in found]
+    elif of is not None:
+        results = [of(items) if items else None for _, items in found]
+    else:
+        least = 1 + (op == "std")
+        module = {"std": statistics.stdev, "mean": statistics.mean}[op]
+        results = [float(f"{module(items):.4g}") if len(items) >= least else None for _, items in found]
+    return np.array([*[key for key, _ in found], None], object), np.array([*results, None], object)
+
+
+def _gridwise_table(keys: Any, x: Any, no_key: Any, no_x: Any, kind: str, op: str) -> Any:
+    module, make = _CONTAINERS[kind]
+    of = importlib.import_module(module)
+    table = {"k": make(of, keys, no_key), "x": make(of, x, no_x)}
+    how = ("x", op, 1) if op == "std" else ("x", op)
+    groups = gw.group_by(table, "k", r=how, skipna=True)
+    columns = []
+    for column in (groups.keys, groups.r):
+        values = [None if each is None or each != each else each for each in np.asarray(column).tolist()]
+        columns.append(np.array([*values, None], object))
+    if op in ("std", "mean"):
+        columns[1] = np.array([None if each is None else float(f"{each:.4g}") for each in columns[1]], object)
+    return tuple(columns)
+
+
+add("group_by_table", _group_table, _draw_table, gridwise=_gridwise_table, weight=2)

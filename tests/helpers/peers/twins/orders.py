@@ -207,8 +207,10 @@ def _draw_searchsorted(d: Draw) -> Call:
 
 
 def _searchsorted(x1: Any, x2: Any, side: str = "left", sorter: Any = None) -> Any:
+    given, wanted = np.asarray(x1), np.asarray(x2)
+    if {given.dtype.kind, wanted.dtype.kind} == {"i", "u"}:  # which numpy compares in float64
+        x1, x2 = given.astype(object), wanted.astype(object)
     found = np.searchsorted(x1, x2, side, sorter)
-    given = np.asarray(x1)
     if sorter is not None:
         places = np.asarray(sorter)
         if np.any((places < 0) | (places >= given.size)):  # numpy only says so of those that it looks at

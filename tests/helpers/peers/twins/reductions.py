@@ -194,7 +194,7 @@ def mean_exact(
     single = isinstance(x, (list, tuple, float)) or np.asarray(x).dtype == np.float32
     x = np.asarray(x)
     n = items_along(x, axis)
-    if (x.dtype.kind in "iub" and dtype is None) or (single and got.dtype == np.float64):  # whatever `out` is
+    if single and got.dtype == np.float64:  # whatever `out` is
         value, scale = mean_exact(
             want, np.zeros((), np.float32), x.astype(np.float32), axis, np.float32, None, keepdims
         )
@@ -219,7 +219,8 @@ def var_exact(root: bool) -> Callable[..., Any]:
     ) -> Any:
         x = np.asarray(x)
         ddof = ddof if correction is None else correction
-        if got.dtype == np.float64 or (x.dtype.kind in "iub" and (got.dtype != np.float32 or dtype is None)):
+        is_whole = x.dtype.kind in "iub"
+        if not is_whole and got.dtype == np.float64:
             x = x.astype(np.float32)  # computed in it, whatever `out` is
             if got.dtype != np.float32:
                 value, scale = find(want, np.zeros((), np.float32), x, axis, np.float32, None, ddof, keepdims)
@@ -231,6 +232,7 @@ def var_exact(root: bool) -> Callable[..., Any]:
             n = items_along(x, axis)
             # Items are relative to 0 along an axis: the error has a part of the mean.
             scale = (50 + n) * (np.abs(value) + largest * np.sqrt(np.abs(value)) + largest**2 * eps_of(got))
+            scale = (50 + n) * np.abs(value) if is_whole else scale  # moments of integers are exact, but for the result
             scale = np.where(largest > np.sqrt(float(np.finfo(float_of(got)).max)) / 4, np.inf, scale)
             if not root:
                 return value, scale

@@ -68,6 +68,9 @@ def _draw_sets(name: str) -> Callable[[Draw], Call]:
         two = d.items(dtype, d.length() if d.chance(0.9) else (2, 3))
         if d.chance(0.3) and one.size:
             two = one.reshape(-1)[d.rng.integers(0, one.size, d.whole(0, 9))].astype(dtype)
+        if d.chance(0.1):  # what only the common type of numpy's, float64, takes for one
+            base, kinds = d.pick((2**53, 2**60, 2**63 - 16)), d.pick((("int64", "uint64"), ("uint64", "int64")))
+            one, two = ((base + d.rng.integers(0, 6, d.whole(1, 5))).astype(kind) for kind in kinds)
         first = Given(one, d.how(one, expression=False))
         second = d.alike(two, first) if d.chance(0.9) else d.pick((1, 0.1, -1, 2**40, []))
         unique = d.maybe(0.2, d.chance(0.5))
@@ -91,8 +94,29 @@ def _draw_sets(name: str) -> Callable[[Draw], Call]:
     return draw
 
 
+def _is_in(one: Any, two: Any, *args: Any, kind: Any = None, **kwargs: Any) -> Any:
+    return np.isin(one, two, *args, kind=None if _is_object(one) else kind, **kwargs)
+
+
+def _is_object(x: Any) -> bool:
+    return getattr(getattr(x, "dtype", None), "kind", "") == "O"
+
+
+def _exactly(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of sets that compares int64 with uint64 as Python does, and not in float64."""
+
+    def find(one: Any, two: Any, *args: Any, **kwargs: Any) -> Any:
+        if {getattr(each, "dtype", None) for each in (one, two)} != {np.dtype(np.int64), np.dtype(np.uint64)}:
+            return function(one, two, *args, **kwargs)
+        found = function(one.astype(object), two.astype(object), *args, **kwargs)
+        return found.astype(one.dtype) if _is_object(found) else found
+
+    return find
+
+
 for _name in ("isin", "union1d", "intersect1d", "setdiff1d", "setxor1d"):
-    add(_name, getattr(np, _name), _draw_sets(_name))
+    _exact = {"isin": _exactly(_is_in), "setdiff1d": _exactly(np.setdiff1d)}
+    add(_name, _exact.get(_name, getattr(np, _name)), _draw_sets(_name))
 
 
 def _draw_partition_by(d: Draw) -> Call:

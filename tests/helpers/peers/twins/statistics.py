@@ -87,20 +87,35 @@ for _name in ("nanargmin", "nanargmax"):
 add("ptp", np.ptp, drawn_along("ptp", np.ptp, ("axis",)), exact=rounded(1))
 _diff = lambda x, *args, **named: np.diff(np.asarray(x), *args, **named)  # noqa: E731  # n=0 gives a list back
 add("diff", _diff, drawn_along("diff", _diff, ("n", "axis"), several=False), exact=_of_largest(8))
-add(
-    "average",
-    np.average,
-    lambda d: (
-        lambda x: d.call(
-            "average",
-            [x],
-            [
-                ("axis", d.maybe(0.5, d.axis(x.items.ndim))),
-                ("weights", d.maybe(0.4, d.alike(d.items("float32", x.items.shape, "few"), x))),
-            ],
-        )
-    )(drawn_array(d)),
-    exact=_of_largest(4096),
-    dtypes=mean_dtypes,
-)
-add("ediff1d", np.ediff1d, lambda d: Call("ediff1d", (drawn_array(d),)), exact=_of_largest(4))
+
+
+def _draw_average(d: Draw) -> Call:
+    x = drawn_array(d)
+    axis, shape = d.maybe(0.5, d.axis(x.items.ndim)), x.items.shape
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    if d.chance(0.6) and all(isinstance(k, int) and -len(shape) <= k < len(shape) for k in axes):
+        shape = tuple(shape[k] for k in axes)  # along these axes, in their order
+    weights = d.items("float32", shape, "few") + np.float32(d.pick((0, 1)))
+    return d.call("average", [x], [("axis", axis), ("weights", d.maybe(0.5, d.alike(weights, x)))])
+
+
+add("average", np.average, _draw_average, exact=_of_largest(4096), dtypes=mean_dtypes)
+
+
+def _draw_ediff1d(d: Draw) -> Call:
+    ends = (3, -2, 0.75, float("nan"), 70000, Given(np.float32([5, 7.5])), Given(np.int8([1])), [2.5])
+    named = {name: d.pick(ends) for name in ("to_end", "to_begin") if d.chance(0.2)}
+    return Call("ediff1d", (drawn_array(d, gpu=not named),), named)
+
+
+def _ediff1d(x: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+    """Return numpy's result, which wraps Python's integers that do not fit, and takes small ones for int64."""
+    dtype = np.ediff1d(x).dtype
+    for end in (to_end, to_begin):
+        if type(end) is int and dtype.kind in "iu" and not np.iinfo(dtype).min <= end <= np.iinfo(dtype).max:
+            raise ref.Refused("a number of another datatype")
+    ends = [np.asarray(end, dtype) if type(end) is int else end for end in (to_end, to_begin)]
+    return np.ediff1d(x, *ends)
+
+
+add("ediff1d", _ediff1d, _draw_ediff1d, exact=_of_largest(4))
