@@ -204,7 +204,9 @@ def _runs(tmp_path, side, level, seed, count=6):
 
 
 def _rows(old, new):
-    return json.loads(gridwise("compare", old, new, "--format", "json").stdout)["rows"]
+    done = gridwise("compare", old, new, "--format", "json")
+    assert done.stdout.startswith("{"), done.output
+    return json.loads(done.stdout)["rows"]
 
 
 def test_single_files_are_not_judged_and_several_are(tmp_path):
