@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 from .errors import ArgumentError
 
+PREFIX = "GRIDWISE_"
 #: When the library reads each of its variables; docs/reference/environment.md has the same table.
 VARIABLES: dict[str, str] = {
     "GRIDWISE_ADAPTER": "when a device is requested",
@@ -34,6 +35,12 @@ VARIABLES: dict[str, str] = {
     "GRIDWISE_DUMP_SHADERS": "when a shader module is made",
     "GRIDWISE_TRACEBACK": "when one happens",
 }
+
+try:
+    #: The folder of this process as it imports the library; relative ones count from it, whoever changes to another.
+    START = os.getcwd()
+except OSError:  # it is gone
+    START = ""
 
 ScanStrategy = Literal["auto", "reduce_then_scan", "lookback"]
 SCAN_STRATEGIES: tuple[ScanStrategy, ...] = get_args(ScanStrategy)
@@ -183,7 +190,7 @@ def dask_cpu() -> bool:
 def terminal_columns() -> int | None:
     """``COLUMNS``: the width that the user sets for the terminal; read at each table."""
     text = _text("COLUMNS")
-    return int(text) if text is not None and text.isdigit() else None
+    return int(text) if text is not None and text.isdecimal() else None
 
 
 def has_wayland() -> bool:
@@ -231,13 +238,18 @@ def variables_of_children() -> dict[str, str]:
     return dict(os.environ)
 
 
+def unknown_variables() -> list[str]:
+    """Return the names of variables that begin as those of this library, and are none; read per device."""
+    return [name for name in os.environ if name.upper().startswith(PREFIX) and name not in VARIABLES]
+
+
 def _text(name: str) -> str | None:
     return os.environ.get(name) or None
 
 
 def _folder(name: str) -> Path | None:
     text = _text(name)
-    return None if text is None else Path(text)
+    return None if text is None else Path(START, os.path.expanduser(text))
 
 
 def _one_of(name: str, known: dict[str, _Value], default: _Value) -> _Value:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import inspect
 import warnings
+from functools import cache
 
+from . import settings
+from .call_errors import nearest
 from .errors import GridwiseWarning
 
 #: Where the caller is not: in this package, and in what calls a context manager that is a generator.
@@ -17,3 +20,17 @@ def warn(message: str) -> None:
     while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in _INSIDE:
         level, frame = level + 1, frame.f_back
     warnings.warn(message, GridwiseWarning, stacklevel=level)
+
+
+@cache
+def warn_once(message: str) -> None:
+    """Give a warning, once per process."""
+    warn(message)
+
+
+def warn_of_variables() -> None:
+    """Warn of environment variables that are most likely misspelt, once per process."""
+    known = [name.removeprefix(settings.PREFIX) for name in settings.VARIABLES]
+    for name in settings.unknown_variables():
+        if question := nearest(name.upper().removeprefix(settings.PREFIX), known):
+            warn_once(f"the environment variable {name} has no effect{question}")

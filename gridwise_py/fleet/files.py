@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
@@ -21,9 +20,7 @@ from ..errors import ArgumentError, BadResultsFile
 from .members import failed_member, fleet_of, host_of, merged
 from .model import SCHEMA, Fleet
 
-_MIB = 1 << 20
-_MOST_RESULTS_BYTES = 32 * _MIB
-_MOST_FLEET_BYTES = 256 * _MIB
+_MOST_RESULTS_BYTES = 32 << 20
 #: Files that are read one after the other; and from where on processes help.
 _CHUNK = 125
 _LEAST_CHUNKS = 2
@@ -92,7 +89,7 @@ def _chunk_read(tasks: Sequence[_Task]) -> list[_Part]:
 
 def _part(path: Path, name: str, folder: Path | None) -> _Part:
     try:
-        content = _content(path)
+        content = content_of(path)
         data = _quickly_parsed(content, path.name)
         if not is_fleet(data):
             return _member(data, content, path, name, folder), None
@@ -217,18 +214,6 @@ def member_path(fleet_path: Path, file: str) -> Path:
 def _is_outside(file: str) -> bool:
     parts = PurePosixPath(file)
     return parts.is_absolute() or ".." in parts.parts or "\\" in file or ":" in file
-
-
-def _content(path: Path) -> bytes:
-    try:
-        found = path.stat()
-    except OSError as error:
-        raise BadResultsFile(f"{path.name}: cannot be read: {error.strerror or error}") from error
-    if not stat.S_ISREG(found.st_mode):
-        raise BadResultsFile(f"{path.name}: is no regular file")
-    if found.st_size > _MOST_FLEET_BYTES:
-        raise BadResultsFile(f"{path.name}: has {found.st_size:,} bytes, but files have at most {_MOST_FLEET_BYTES:,}")
-    return content_of(path)
 
 
 def _below(path: Path, folder: Path | None) -> str | None:

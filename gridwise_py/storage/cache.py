@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
+import os
+import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from .. import settings
-from .files import write_whole
+from ..warn import warn_once
+from .files import read_file, write_whole
 
 
 def cache_folder() -> Path | None:
@@ -28,6 +32,32 @@ def cache_folder() -> Path | None:
         return platformdirs.user_cache_path("gridwise_py", appauthor=False)
     except (RuntimeError, OSError, KeyError):  # raised by pathlib, platformdirs and pwd if there is no home
         return None
+
+
+def code_folder(name: str) -> Path | None:
+    """Return a folder of the cache that code is read from, made if need be; None where others could change it.
+
+    Whoever can write there decides what this process does. So it belongs to the user, and nobody else may write in it,
+    nor replace it in the folder above.
+    """
+    parent = cache_folder()
+    if parent is None:
+        return None
+    folder = parent / name
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+        found, above = folder.lstat(), parent.stat()
+    except OSError:
+        return None
+    if not stat.S_ISDIR(found.st_mode):
+        return None
+    if not hasattr(os, "geteuid"):
+        return folder
+    is_own = found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    is_stuck = not above.st_mode & stat.S_IWOTH or above.st_mode & stat.S_ISVTX
+    return folder if is_own and is_stuck and above.st_uid in (0, os.geteuid()) else None
 
 
 def _path(kind: str, key: Mapping[str, str]) -> Path | None:
@@ -70,10 +100,7 @@ def load(kind: str, key: Mapping[str, str], form: int) -> dict[str, Any] | None:
 
 def _read(path: Path | None) -> dict[str, Any] | None:
     try:
-        # Reading a pipe would wait for its writer.
-        if path is None or not path.is_file():
-            return None
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = None if path is None else json.loads(read_file(path))
     except (OSError, ValueError, RecursionError):
         return None
     return cast(dict[str, Any], data) if isinstance(data, dict) else None
@@ -89,9 +116,19 @@ def save(kind: str, key: Mapping[str, str], form: int, content: Mapping[str, Any
         path.parent.mkdir(parents=True, exist_ok=True)
         # A link in the folder is replaced, not followed: the cache writes no files elsewhere.
         write_whole(path, (json.dumps(document, indent=1) + "\n").encode(), follow_links=False)
-    except OSError:
-        return False
+    except OSError as error:
+        return _tell(error)
     return True
+
+
+def _tell(error: OSError) -> Literal[False]:
+    """Warn that the folder which the user chose cannot be used; of the usual one everybody knows."""
+    if settings.cache_dir() is not None:
+        warn_once(
+            f"GRIDWISE_CACHE_DIR: nothing is kept, so each process tests and compiles again: {error.filename}: "
+            f"{error.strerror}; name a folder that can be written, or unset it"
+        )
+    return False
 
 
 def documents(kind: str) -> Iterator[tuple[Path, dict[str, Any]]]:

@@ -7,6 +7,7 @@ interpreter of this process with its packages, so that only the library differs.
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import io
 import os
@@ -24,7 +25,8 @@ from typing import Any
 
 from ... import settings
 from ...errors import ArgumentError
-from ...storage.cache import cache_folder
+from ...storage.cache import code_folder
+from ...storage.locks import Locked, locked
 
 _PACKAGE = "gridwise_py"
 #: The parts of a checkout that the library needs.
@@ -100,7 +102,7 @@ class Environment:
 
 
 def find_environment(given: str, *, say: Callable[[str], None] = lambda text: None) -> Environment:
-    """Return the environment that a user named; a revision, wheel or requirement is put into the cache folder.
+    """Return the environment that a user named; revisions, wheels and requirements are unpacked.
 
     Parameters
     ----------
@@ -219,7 +221,7 @@ def _inside(file: Path, repository: Path) -> Path:
 
 
 def _tree(given: str, repository: Path, commit: str) -> Path:
-    """Return a folder of the cache with all files of a revision: kernels may lie beside the file that loads them."""
+    """Return a folder with all files of a revision: kernels may lie beside the file that loads them."""
 
     def fill(into: Path) -> None:
         packed = _git(repository, "archive", "--format=tar", commit)
@@ -228,7 +230,7 @@ def _tree(given: str, repository: Path, commit: str) -> Path:
         with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
             archive.extractall(into, **_SAFELY)
 
-    return _kept(f"tree-{commit}", fill)
+    return _unpacked(fill)
 
 
 # ---- revisions
@@ -274,18 +276,13 @@ def _of_revision(given: str, folder: Path, commit: str) -> Environment:
         with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
             archive.extractall(into, **_SAFELY)
 
-    return Environment(given, "revision", Path(sys.executable), _kept(f"revision-{commit}", fill), commit)
+    return Environment(given, "revision", Path(sys.executable), _unpacked(fill), commit)
 
 
 # ---- wheels and requirements
 
 
 def _of_wheel(given: str, wheel: Path) -> Environment:
-    try:
-        digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
-    except OSError as error:
-        raise ArgumentError(f"the wheel {wheel} cannot be read: {error.strerror or error}") from error
-
     def fill(into: Path) -> None:
         try:
             with zipfile.ZipFile(wheel) as archive:
@@ -295,12 +292,11 @@ def _of_wheel(given: str, wheel: Path) -> Environment:
         except zipfile.BadZipFile as error:
             raise ArgumentError(f"{wheel.name} is no wheel: {error}") from error
 
-    return Environment(given, "wheel", Path(sys.executable), _kept(f"wheel-{digest[:40]}", fill))
+    return Environment(given, "wheel", Path(sys.executable), _unpacked(fill))
 
 
 def _of_requirement(given: str, say: Callable[[str], None]) -> Environment:
-    """Make a virtual environment, and let pip install into it."""
-    digest = hashlib.sha256(f"{sys.version}\n{given}".encode()).hexdigest()
+    """Make a virtual environment, and let pip install into it; once for all runs where a cache can be trusted."""
     inside = Path("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
     def fill(into: Path) -> None:
@@ -308,8 +304,20 @@ def _of_requirement(given: str, say: Callable[[str], None]) -> Environment:
         _need([sys.executable, "-m", "venv", str(into)], f"a virtual environment for {given!r} cannot be made")
         _need([str(into / inside), "-m", "pip", "install", "--quiet", given], f"pip cannot install {given!r}")
 
-    # A virtual environment cannot be moved: its scripts name its folder.
-    return Environment(given, "requirement", _kept(f"requirement-{digest[:40]}", fill, in_place=True) / inside)
+    cache = code_folder("environments")
+    try:
+        if cache is None:
+            raise OSError
+        made = cache / hashlib.sha256(f"{sys.version}\n{given}".encode()).hexdigest()[:40]
+        with locked(made):
+            if not (made / "complete").is_file():
+                # In its place, as a virtual environment cannot be moved: its scripts name its folder.
+                shutil.rmtree(made, ignore_errors=True)
+                fill(made)
+                (made / "complete").touch()
+    except (OSError, Locked):  # read-only, full, or another process makes it now
+        made = _unpacked(fill)
+    return Environment(given, "requirement", made / inside)
 
 
 def _need(command: Sequence[str], problem: str) -> None:
@@ -322,33 +330,15 @@ def _need(command: Sequence[str], problem: str) -> None:
         raise ArgumentError(f"{problem}: {said[-1] if said else f'exit code {done.returncode}'}")
 
 
-# ---- the cache
+# ---- where they are
 
 
-def _kept(name: str, fill: Callable[[Path], None], *, in_place: bool = False) -> Path:
-    """Return a folder of the cache, made by `fill` if it is not there; it appears completely or not at all."""
-    cache = cache_folder()
-    parent = (Path(tempfile.gettempdir()) / "gridwise_py" if cache is None else cache) / "ab"
-    done = parent / name
-    mark = parent / f"{name}.complete"
-    if done.is_dir() and (not in_place or mark.is_file()):
-        return done
+def _unpacked(fill: Callable[[Path], None]) -> Path:
+    """Return a new folder with what `fill` puts into it, as long as this process lives: what runs may write there."""
+    folder = Path(tempfile.mkdtemp(prefix="gridwise-ab-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     try:
-        parent.mkdir(parents=True, exist_ok=True)
-        if in_place:
-            shutil.rmtree(done, ignore_errors=True)
-            fill(done)
-            mark.touch()
-            return done
-        with tempfile.TemporaryDirectory(dir=parent, prefix=".") as made:
-            content = Path(made) / "content"
-            content.mkdir()
-            fill(content)
-            try:
-                content.rename(done)
-            except OSError:
-                if not done.is_dir():  # else another process made it meanwhile
-                    raise
+        fill(folder)
     except OSError as error:
-        raise ArgumentError(f"{parent} cannot hold an environment: {error.strerror or error}") from error
-    return done
+        raise ArgumentError(f"{folder} cannot hold an environment: {error.strerror or error}") from error
+    return folder
