@@ -50,6 +50,7 @@ ShaderChecks: TypeAlias = Literal["none", "bounds", "all"]
 SHADER_CHECKS: tuple[ShaderChecks, ...] = get_args(ShaderChecks)
 
 
+_LONGEST_S = 1e9  # some 30 years: no clock of a system waits longer
 _FLAGS = {"1": True, "0": False, "on": True, "off": False}
 
 ENGINES = {name: name for name in ("wgpu", "dawn")}
@@ -230,7 +231,7 @@ def checked_timeout_s(value: Any, name: str) -> float | None:
         seconds = math.nan
     if isinstance(value, bool) or not seconds > 0:
         raise ArgumentError(f"{name}={value!r} must be a number of seconds over 0; leave it out to wait without end")
-    return seconds if seconds < math.inf else None
+    return seconds if seconds < _LONGEST_S else None
 
 
 def variables_of_children() -> dict[str, str]:

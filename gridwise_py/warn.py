@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import warnings
 from functools import cache
 
@@ -23,14 +24,23 @@ def warn(message: str) -> None:
 
 
 @cache
-def warn_once(message: str) -> None:
-    """Give a warning, once per process."""
+def _warn_once(message: str) -> None:
     warn(message)
 
 
 def warn_of_variables() -> None:
-    """Warn of environment variables that are most likely misspelt, once per process."""
+    """Warn of environment variables that have no effect, each once per process."""
     known = [name.removeprefix(settings.PREFIX) for name in settings.VARIABLES]
     for name in settings.unknown_variables():
         if question := nearest(name.upper().removeprefix(settings.PREFIX), known):
-            warn_once(f"the environment variable {name} has no effect{question}")
+            _warn_once(f"the environment variable {name} has no effect{question}")
+    folder = settings.cache_dir()
+    if folder is None:
+        return
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        problem = "" if os.access(folder, os.W_OK) or any(folder.iterdir()) else "it cannot be written"
+    except OSError as error:
+        problem = error.strerror or str(error)
+    if problem:
+        _warn_once(f"GRIDWISE_CACHE_DIR={folder}: {problem}, so each process tests and compiles again; name another")

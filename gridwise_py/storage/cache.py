@@ -10,10 +10,9 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from .. import settings
-from ..warn import warn_once
 from .files import read_file, write_whole
 
 
@@ -116,19 +115,9 @@ def save(kind: str, key: Mapping[str, str], form: int, content: Mapping[str, Any
         path.parent.mkdir(parents=True, exist_ok=True)
         # A link in the folder is replaced, not followed: the cache writes no files elsewhere.
         write_whole(path, (json.dumps(document, indent=1) + "\n").encode(), follow_links=False)
-    except OSError as error:
-        return _tell(error)
+    except OSError:
+        return False
     return True
-
-
-def _tell(error: OSError) -> Literal[False]:
-    """Warn that the folder which the user chose cannot be used; of the usual one everybody knows."""
-    if settings.cache_dir() is not None:
-        warn_once(
-            f"GRIDWISE_CACHE_DIR: nothing is kept, so each process tests and compiles again: {error.filename}: "
-            f"{error.strerror}; name a folder that can be written, or unset it"
-        )
-    return False
 
 
 def documents(kind: str) -> Iterator[tuple[Path, dict[str, Any]]]:

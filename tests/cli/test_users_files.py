@@ -68,6 +68,28 @@ def test_json_on_stdout_is_json_whatever_a_file_prints(folder):
     assert json.loads(done.stdout)["rounds"] == 3, done.stderr
 
 
+@pytest.mark.slow
+def test_a_benchmark_that_exits_or_forks_fails_alone(folder):
+    """The exit code of a command is a verdict, and a child is not the command."""
+    (folder / "mine.py").write_text(
+        TEXT.replace('os.chdir("other")', "")
+        + """
+@gw.benchmarked(n=[64], mode="hot", how=["exit", "fork"])
+def bad(device, n, how):
+    if how == "exit":
+        raise SystemExit(0)
+    if os.fork():
+        os.wait()
+    return gw.Benchmark(gw.Reduce(device, "f32"), inputs={"input": np.ones(n, np.float32)})
+"""
+    )
+    done = _run("bench", "mine.py", *SHORT, "--processes", "1", "--json", "out.json")
+    assert (done.returncode, done.stderr.count("wrote out.json")) == (2, 1)
+    results = read_results(folder / "out.json").results
+    errors = {one.axes["how"]: one.error for one in results if one.primitive == "mine.bad"}
+    assert errors == {"exit": "line 16: SystemExit: 0", "fork": None}
+
+
 @pytest.mark.parametrize("words", ["compare x good.json", "report x -o out.html", "trace x -o t"])
 def test_what_is_no_regular_file_or_too_large_is_not_read(tmp_path, words):
     os.mkfifo(tmp_path / "pipe")
