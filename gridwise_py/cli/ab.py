@@ -26,7 +26,6 @@ from .options import (
     table_options,
 )
 from .output import (
-    check_new,
     check_output,
     check_tables,
     note,
@@ -134,9 +133,7 @@ def ab(old: str, new: str, cases: tuple[str, ...], **options: Any) -> None:
     gate = threshold if options["gate"] is None else options["gate"]
     if not threshold:
         raise click.BadParameter("must be over 0: no two runs are equal", param_hint="--threshold")
-    if json_path is not None:
-        check_output(json_path, "--json")
-        check_new(json_path, "--json", overwrite=options["overwrite"])
+    check_output(json_path, "--json", overwrite=options["overwrite"])
     check_tables(options)
     environments, measured, settings = _measure((old, new), cases, options)
     judged = judge(environments, measured, settings, threshold=threshold, gate=gate)

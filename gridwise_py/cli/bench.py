@@ -31,7 +31,6 @@ from .options import (
 )
 from .output import (
     cannot_write,
-    check_new,
     check_output,
     check_tables,
     keep_others_from,
@@ -313,9 +312,8 @@ def _check_json(path: Path, *, overwrite: bool, resume: Path | None = None) -> N
     from ..bench.results.writer import check_results_path, partial_path, without_link
     from ..storage.files import is_stream
 
-    check_output(path, "--json")
     keep_others_from(path, "--json")
-    check_new(path, "--json", overwrite=overwrite)
+    check_output(path, "--json", overwrite=overwrite)
     partial = partial_path(without_link(path))
     if not overwrite and resume is None and not is_stream(path) and partial.is_file():
         note(

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from .exit_codes import BAD_INPUT
 from .options import AxisText, OutputFile, PrimitiveName, RawArguments, files_are_named
 from .output import LINE_EVERY_S, check_output, note, note_written, showing_progress, write_whole
 
@@ -54,10 +52,7 @@ def browser(
     from ..browser.bundle import bundle_of
     from ..browser.page import page_html
 
-    check_output(out, "--out")
-    if out.suffix.lower() not in (".html", ".htm"):
-        note(f"gridwise: --out: {out.name}: a page ends in .html")
-        sys.exit(BAD_INPUT)
+    check_output(out, "--out", html="a page")
     if files_are_named(ctx):
         if ctx.get_parameter_source("suite") is not click.core.ParameterSource.DEFAULT:
             raise click.UsageError("--suite is for primitives; leave it out with a file of your own")

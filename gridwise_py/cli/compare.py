@@ -65,8 +65,7 @@ def compare(
     if not threshold:
         raise click.BadParameter("must be over 0: no two runs are equal", param_hint="--threshold")
     old, new = _sides(files, baseline, baselines)
-    if out is not None:
-        check_output(out, "--out", (old, new))
+    check_output(out, "--out", (old, new))
     check_tables({**options, "out": out}, (old, new))
     if "stdout" in click.get_current_context().meta and form != "table" and out is None:
         raise click.UsageError(f"--format {form} is on standard output, too; name a file with --out")

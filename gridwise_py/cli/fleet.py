@@ -16,11 +16,10 @@ import click
 from ..storage.files import read_file
 from .bench import what_to_run
 from .exit_codes import BAD_INPUT, INCOMPLETE, NO_ADAPTER, REGRESSION, WRONG_RESULT
-from .options import AxisText, AxisValues, File, OutputFile, RawArguments, Seconds, Share
+from .options import AxisText, AxisValues, File, OutputFile, RawArguments, Seconds, Share, certificates_of, tls_options
 from .output import (
     LINE_EVERY_S,
     PATIENCE_S,
-    check_new,
     check_output,
     note,
     showing_progress,
@@ -74,9 +73,7 @@ _OF_RUNS = (
     "--resume", type=File(exists=True), help="Continue the run of this document: devices that are not complete."
 )
 @click.option("--insecure", is_flag=True, help="Allow an address without TLS outside of this host.")
-@click.option("--tls-ca", type=File(exists=True), help="The cluster's certificate authority.")
-@click.option("--tls-cert", type=File(exists=True), help="This host's certificate.")
-@click.option("--tls-key", type=File(exists=True), help="Its key.")
+@tls_options
 @click.option("--baseline", type=File(), help="A fleet of healthy devices: its document, or a results file.")
 @click.option(
     "--gate", type=Share(), default="3%", show_default=True, help="A device slower by less than this is not accused."
@@ -107,8 +104,7 @@ def fleet(ctx: click.Context, /, **options: Any) -> None:
         names = {parameter.name: parameter.opts[-1] for parameter in ctx.command.params}
         raise click.UsageError(f"{names[given[0]]} is for runs on a cluster, --scheduler ADDRESS")
     inputs = [*files, *filter(None, [options["baseline"]])]
-    if json_path is not None:
-        check_output(json_path, "--json", inputs)
+    check_output(json_path, "--json", inputs)
     known = _baseline(options["baseline"], options["gate"])
     found = _on_cluster(ctx, options, known) if scheduler is not None else _from_files(options, known)
     if options["baseline"] is not None:
@@ -178,14 +174,13 @@ def _on_cluster(ctx: click.Context, options: dict[str, Any], baseline: Fleet | N
     from ..errors import ClusterError
     from ..fleet.run import run_fleet
 
-    certificates = tuple(options[name] for name in ("tls_ca", "tls_cert", "tls_key"))
-    if any(certificates) and not all(certificates):
-        raise click.UsageError("--tls-ca, --tls-cert and --tls-key belong together: give all three, or none")
+    certificates = certificates_of(options)
+    security = None if certificates is None else certificates.security()
     path, resume = options["json_path"], options["resume"]
     if path is None:
         path = resume
     elif path != resume:
-        check_new(path, "--json", overwrite=options["overwrite"])
+        check_output(path, "--json", overwrite=options["overwrite"])
     of_bench = {"n": None, "datatype": None, "op": None, "primitives": (), "processes": 1, **options}
     of_bench["suite"] = options["suite"] or "quick"
     sweeps, protocol, _ = what_to_run(ctx, of_bench)
@@ -196,7 +191,7 @@ def _on_cluster(ctx: click.Context, options: dict[str, Any], baseline: Fleet | N
     )  # fmt: skip
     try:
         with (
-            connect(options["scheduler"], security=_security(certificates), insecure=options["insecure"]) as client,
+            connect(options["scheduler"], security=security, insecure=options["insecure"]) as client,
             _showing_devices() as show,
         ):
             return run_fleet(
@@ -207,16 +202,6 @@ def _on_cluster(ctx: click.Context, options: dict[str, Any], baseline: Fleet | N
     except ClusterError as error:
         note(f"gridwise: {error}")
         sys.exit(NO_ADAPTER if "no worker has a GPU" in str(error) else BAD_INPUT)
-
-
-def _security(certificates: Sequence[Path | None]) -> Any:
-    """Return what Dask takes for certificates; None leaves them to its configuration."""
-    authority, certificate, key = certificates
-    if authority is None or certificate is None or key is None:
-        return None
-    from ..dask.serving import Certificates
-
-    return Certificates(str(authority), str(certificate), str(key)).security()
 
 
 @contextmanager

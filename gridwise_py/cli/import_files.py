@@ -8,7 +8,7 @@ import click
 
 from .baselines import baseline_folder_option, new_baseline
 from .options import File, OutputFile, tool_options
-from .output import check_output, note_written, write_whole
+from .output import check_output, write_document
 
 
 @click.command("import", short_help="Turn files of a page or of another benchmark tool into a results file.")
@@ -31,7 +31,6 @@ def import_files(
     """
     from ..bench.results.reader import content_of, read_as
     from ..bench.results.visits import visits_together
-    from ..storage.json_files import json_text
 
     if (out is None) == (save_baseline is None):
         raise click.UsageError("give the results file with --out FILE, or --save-baseline NAME")
@@ -40,6 +39,5 @@ def import_files(
     check_output(out, "--out", files)
     documents = [read_as(content_of(file), file.name, form, unit, folder=file.parent) for file in files]
     document = visits_together(documents, [file.name for file in files])
-    write_whole(out, json_text(document.to_json()) + "\n", "--out")
     counted = "1 result" if len(document.results) == 1 else f"{len(document.results)} results"
-    note_written(out, f" ({counted} on {document.device.title})")
+    write_document(out, document.to_json(), "--out", f" ({counted} on {document.device.title})")

@@ -305,3 +305,27 @@ def table_options(command: Callable[..., Any]) -> Callable[..., Any]:
     )
     markdown = click.option("--markdown", type=OutputFile(), help="Write the table here, in GitHub's markdown; or `-`.")
     return csv(markdown(command))
+
+
+_TLS = {
+    "--tls-key": "Its key.",
+    "--tls-cert": "This host's certificate.",
+    "--tls-ca": "The cluster's certificate authority.",
+}
+
+
+def tls_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the certificates of a Dask cluster, for `certificates_of`."""
+    for option, help_ in _TLS.items():
+        command = click.option(option, type=File(exists=True), help=help_)(command)
+    return command
+
+
+def certificates_of(options: dict[str, Any]) -> Any:
+    """Take the certificates out of options, and return them; None leaves them to Dask's configuration."""
+    from ..dask.serving import Certificates
+
+    given = [options.pop(name) for name in ("tls_ca", "tls_cert", "tls_key")]
+    if any(given) and not all(given):
+        raise click.UsageError("--tls-ca, --tls-cert and --tls-key belong together: give all three, or none")
+    return Certificates(*map(str, given)) if all(given) else None

@@ -58,22 +58,24 @@ def cannot_write(option: str, path: Path, error: OSError, also: str = "") -> int
     return BAD_INPUT
 
 
-def write_document(path: Path, document: object) -> None:
-    """Write the file of ``--json``, and say so unless it is a stream; end with the exit code if that fails."""
-    from ..storage.json_files import write_json
+def write_document(path: Path, document: object, option: str = "--json", more: str = "") -> None:
+    """Write a file of JSON, and say so unless it is a stream; end with the exit code if that fails."""
+    from ..storage.json_files import json_text
 
-    try:
-        write_json(path, document)
-    except OSError as error:
-        sys.exit(cannot_write("--json", path, error))
-    note_written(path)
+    write_whole(path, json_text(document) + "\n", option)
+    note_written(path, more)
 
 
-def check_output(path: Path, option: str, inputs: Iterable[Path] = ()) -> None:
-    """End with `BAD_INPUT` unless a file can be written there, and no input would be written over.
+def check_output(
+    path: Path | None, option: str, inputs: Iterable[Path] = (), *, overwrite: bool = True, html: str = ""
+) -> None:
+    """End with `BAD_INPUT` unless a file can be written there, and none would be written over but as `overwrite` says.
 
-    Called before the work: a name that is too long, or a folder without permission, is refused early.
+    Called before the work: a name that is too long, or a folder without permission, is refused early. `html` is what
+    has to end so.
     """
+    if path is None:
+        return
     if not path.parent.is_dir():
         _refuse(option, f"the folder {shown(path).parent} does not exist; make it first")
     try:
@@ -83,10 +85,8 @@ def check_output(path: Path, option: str, inputs: Iterable[Path] = ()) -> None:
         sys.exit(cannot_write(option, path, error))
     if same and not files.is_stream(path):
         _refuse(option, f"{shown(path)} is one of the files to read; name another")
-
-
-def check_new(path: Path, option: str, *, overwrite: bool) -> None:
-    """End with `BAD_INPUT` if the file exists and `--overwrite` was not given."""
+    if html and path.suffix.lower() not in (".html", ".htm"):
+        _refuse(option, f"{path.name}: {html} ends in .html")
     if not overwrite and path.is_file() and not files.is_stream(path) and path.stat().st_size:
         _refuse(option, f"{shown(path)} exists already, and may be a baseline; name another file, or add --overwrite")
 
@@ -113,8 +113,7 @@ def check_tables(options: Mapping[str, Any], inputs: Iterable[Path] = ()) -> Non
             if other != name:
                 raise click.UsageError(f"{other} and {name} name one file, {shown(path)}; give each its own")
     for name in ("csv", "markdown"):
-        if options[name] is not None:
-            check_output(options[name], f"--{name}", inputs)
+        check_output(options[name], f"--{name}", inputs)
 
 
 def write_tables(options: Mapping[str, Any], make: Callable[[], Table]) -> None:

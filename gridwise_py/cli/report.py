@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
-from .exit_codes import BAD_INPUT
 from .options import File, OutputFile
-from .output import PATIENCE_S, check_output, note, note_written, showing_progress, write_whole
+from .output import PATIENCE_S, check_output, note_written, showing_progress, write_whole
 
 
 @click.command(short_help="Turn results files into one HTML page that works offline.")
@@ -33,10 +31,7 @@ def report(files: tuple[Path, ...], out: Path, raw_limit: float) -> None:
     from ..bench.report.page import read_sources, report_html
     from ..fleet.chapter import fleet_chapter
 
-    check_output(out, "--out", files)
-    if out.suffix.lower() not in (".html", ".htm"):
-        note(f"gridwise: --out: {out.name}: a report ends in .html")
-        sys.exit(BAD_INPUT)
+    check_output(out, "--out", files, html="a report")
     with showing_progress(PATIENCE_S) as say:
         say(f"reading {', '.join(file.name for file in files)}")
         sources, chapters, missing = read_sources(files, fleet_chapter)

@@ -11,7 +11,6 @@ from ..call_errors import nearest
 from .options import OutputFile, Seconds, adapter_option
 from .output import (
     LINE_EVERY_S,
-    check_new,
     check_output,
     keep_others_from,
     note_written,
@@ -67,14 +66,12 @@ def reproduce(
         for line in claims(chosen, console.width):
             console.print(line)
         return
-    for option, path in (("--json", json_path), ("--plot", plot_path)):
-        if path is not None:
-            check_output(path, option)
+    check_output(plot_path, "--plot")
     if plot_path is not None:
         check_picture(plot_path)  # errors in it are reported before anything is measured
     if json_path is not None:
         keep_others_from(json_path, "--json")
-        check_new(json_path, "--json", overwrite=overwrite)
+        check_output(json_path, "--json", overwrite=overwrite)
         check_results_path(json_path)
     lab = Lab(request_device(adapter), adapter=adapter, **of_lab)
     with showing_progress(LINE_EVERY_S, LINE_EVERY_S) as progress:

@@ -31,8 +31,7 @@ def roofline(file: Path, calibration: Path | None, out: Path | None, form: str) 
     from ..bench.results.reader import read_results
     from ..errors import ArgumentError
 
-    if out is not None:
-        check_output(out, "--out", [file])
+    check_output(out, "--out", [file])
     document = read_results(file)
     ceilings = ceilings_of(document, None if calibration is None else read_calibration(calibration))
     found = points(document, ceilings)

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from .options import File, OutputFile
-from .output import check_new, check_output, note_written
+from .output import check_output, note_written
 
 
 @click.command(short_help="Write the timestamps of a results file as a trace.")
@@ -21,7 +21,6 @@ def trace(file: Path, out: Path, overwrite: bool) -> None:
     """
     from ..bench.report.trace import export_results_trace
 
-    check_output(out, "--out", [file])
-    check_new(out, "--out", overwrite=overwrite)
+    check_output(out, "--out", [file], overwrite=overwrite)
     export_results_trace(file, out)
     note_written(out)

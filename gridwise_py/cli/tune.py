@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 import click
@@ -33,7 +32,6 @@ from .options import (
 )
 from .output import (
     LINE_EVERY_S,
-    check_new,
     check_output,
     check_tables,
     showing_progress,
@@ -111,10 +109,7 @@ def tune(words: tuple[str, ...], **options: Any) -> None:
             raise click.UsageError(f"{given[0]} is for the kernels of the library; leave it out with a file")
     elif given:
         raise click.UsageError(f"{given[0]} is for a FILE.py of your own; name it")
-    json_path: Path | None = options["json_path"]
-    if json_path is not None:
-        check_output(json_path, "--json")
-        check_new(json_path, "--json", overwrite=options["overwrite"])
+    check_output(options["json_path"], "--json", overwrite=options["overwrite"])
     if words:
         _tune_files(words, options)
     else:

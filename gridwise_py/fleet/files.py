@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from itertools import starmap
 from multiprocessing import get_context
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeAlias, cast
@@ -21,9 +22,8 @@ from .members import failed_member, fleet_of, host_of, merged
 from .model import SCHEMA, Fleet
 
 _MOST_RESULTS_BYTES = 32 << 20
-#: Files that are read one after the other; and from where on processes help.
+#: Files that a process reads one after the other; of more, others help.
 _CHUNK = 125
-_LEAST_CHUNKS = 2
 
 
 def read_fleet(
@@ -73,18 +73,11 @@ _Part: TypeAlias = tuple[Fleet, str | None]
 
 
 def _parts(tasks: Sequence[_Task], processes: int) -> Iterator[_Part]:
-    chunks = [tasks[first : first + _CHUNK] for first in range(0, len(tasks), _CHUNK)]
-    if processes < 2 or len(chunks) < _LEAST_CHUNKS:
-        for chunk in chunks:
-            yield from _chunk_read(chunk)
+    if processes < 2 or len(tasks) <= _CHUNK:
+        yield from starmap(_part, tasks)
         return
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        for found in pool.map(_chunk_read, chunks):
-            yield from found
-
-
-def _chunk_read(tasks: Sequence[_Task]) -> list[_Part]:
-    return [_part(*task) for task in tasks]
+        yield from pool.map(_part, *zip(*tasks, strict=True), chunksize=_CHUNK)
 
 
 def _part(path: Path, name: str, folder: Path | None) -> _Part:

@@ -18,7 +18,8 @@ import sys
 import tarfile
 import tempfile
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -220,17 +221,14 @@ def _inside(file: Path, repository: Path) -> Path:
     return (file.absolute().parent.resolve() / file.name).relative_to(repository.resolve())
 
 
-def _tree(given: str, repository: Path, commit: str) -> Path:
-    """Return a folder with all files of a revision: kernels may lie beside the file that loads them."""
-
-    def fill(into: Path) -> None:
-        packed = _git(repository, "archive", "--format=tar", commit)
-        if packed is None:
-            raise ArgumentError(f"git cannot give the files of {given!r} ({commit[:10]})")
-        with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
-            archive.extractall(into, **_SAFELY)
-
-    return _unpacked(fill)
+def _tree(given: str, repository: Path, commit: str, parts: Sequence[str] = ()) -> Path:
+    """Return a folder with all files of a revision, or some parts: kernels may lie beside the file that loads them."""
+    packed = _git(repository, "archive", "--format=tar", commit, "--", *parts)
+    if packed is None:
+        raise ArgumentError(f"git cannot give the files of {given!r} ({commit[:10]})")
+    with _new_folder() as folder, tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+        archive.extractall(folder, **_SAFELY)
+    return folder
 
 
 # ---- revisions
@@ -266,33 +264,25 @@ def _of_revision(given: str, folder: Path, commit: str) -> Environment:
     top = _git(folder, "rev-parse", "--show-toplevel")
     assert top is not None, "a commit was found here"
     repository = Path(top.decode().strip())
-
-    def fill(into: Path) -> None:
-        listed = _git(repository, "ls-tree", "--name-only", commit) or b""
-        parts = [name for name in _CONTENT if name in listed.decode().splitlines()]
-        packed = _git(repository, "archive", "--format=tar", commit, "--", *parts) if _PACKAGE in parts else None
-        if packed is None:
-            raise ArgumentError(f"{given!r} ({commit[:10]}) of {repository.name} has no package {_PACKAGE}")
-        with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
-            archive.extractall(into, **_SAFELY)
-
-    return Environment(given, "revision", Path(sys.executable), _unpacked(fill), commit)
+    listed = _git(repository, "ls-tree", "--name-only", commit) or b""
+    parts = [name for name in _CONTENT if name in listed.decode().splitlines()]
+    if _PACKAGE not in parts:
+        raise ArgumentError(f"{given!r} ({commit[:10]}) of {repository.name} has no package {_PACKAGE}")
+    return Environment(given, "revision", Path(sys.executable), _tree(given, repository, commit, parts), commit)
 
 
 # ---- wheels and requirements
 
 
 def _of_wheel(given: str, wheel: Path) -> Environment:
-    def fill(into: Path) -> None:
-        try:
-            with zipfile.ZipFile(wheel) as archive:
-                if f"{_PACKAGE}/__init__.py" not in archive.namelist():
-                    raise ArgumentError(f"the wheel {wheel.name} has no package {_PACKAGE}")
-                archive.extractall(into)  # zipfile drops absolute paths and "..", which lead out of the folder
-        except zipfile.BadZipFile as error:
-            raise ArgumentError(f"{wheel.name} is no wheel: {error}") from error
-
-    return Environment(given, "wheel", Path(sys.executable), _unpacked(fill))
+    try:
+        with _new_folder() as folder, zipfile.ZipFile(wheel) as archive:
+            if f"{_PACKAGE}/__init__.py" not in archive.namelist():
+                raise ArgumentError(f"the wheel {wheel.name} has no package {_PACKAGE}")
+            archive.extractall(folder)  # zipfile drops absolute paths and "..", which lead out of the folder
+    except zipfile.BadZipFile as error:
+        raise ArgumentError(f"{wheel.name} is no wheel: {error}") from error
+    return Environment(given, "wheel", Path(sys.executable), folder)
 
 
 def _of_requirement(given: str, say: Callable[[str], None]) -> Environment:
@@ -316,7 +306,8 @@ def _of_requirement(given: str, say: Callable[[str], None]) -> Environment:
                 fill(made)
                 (made / "complete").touch()
     except (OSError, Locked):  # read-only, full, or another process makes it now
-        made = _unpacked(fill)
+        with _new_folder() as made:
+            fill(made)
     return Environment(given, "requirement", made / inside)
 
 
@@ -333,12 +324,12 @@ def _need(command: Sequence[str], problem: str) -> None:
 # ---- where they are
 
 
-def _unpacked(fill: Callable[[Path], None]) -> Path:
-    """Return a new folder with what `fill` puts into it, as long as this process lives: what runs may write there."""
+@contextmanager
+def _new_folder() -> Generator[Path]:
+    """Make a folder that lives as long as this process: what runs there may write into it."""
     folder = Path(tempfile.mkdtemp(prefix="gridwise-ab-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     try:
-        fill(folder)
+        yield folder
     except OSError as error:
         raise ArgumentError(f"{folder} cannot hold an environment: {error.strerror or error}") from error
-    return folder
