@@ -36,12 +36,6 @@ VARIABLES: dict[str, str] = {
     "GRIDWISE_TRACEBACK": "when one happens",
 }
 
-try:
-    #: The folder of this process as it imports the library; relative ones count from it, whoever changes to another.
-    START = os.getcwd()
-except OSError:  # it is gone
-    START = ""
-
 ScanStrategy = Literal["auto", "reduce_then_scan", "lookback"]
 SCAN_STRATEGIES: tuple[ScanStrategy, ...] = get_args(ScanStrategy)
 
@@ -242,6 +236,17 @@ def variables_of_children() -> dict[str, str]:
 def unknown_variables() -> list[str]:
     """Return the names of variables that begin as those of this library, and are none; read per device."""
     return [name for name in os.environ if name.upper().startswith(PREFIX) and name not in VARIABLES]
+
+
+def _folder_now() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # it is gone
+        return ""
+
+
+#: The folder of this process as it imports the library; relative ones count from it, whoever changes to another.
+START = _folder_now()
 
 
 def _text(name: str) -> str | None:

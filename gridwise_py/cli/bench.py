@@ -373,11 +373,11 @@ def _one_adapter(
 
     partial = json_path and partial_path(without_link(json_path))
     unwritten: OSError | None = None
-    shown = BenchProgress(make_console(stderr=True))
-    progress = RunProgress() if quiet else shown
+    live = BenchProgress(make_console(stderr=True))
+    progress = RunProgress() if quiet else live
     console = table_console(120)
     try:
-        with nullcontext() if quiet else shown:
+        with nullcontext() if quiet else live:
             document = run_jobs(request, adapter, json_path=json_path, resume_from=resume, progress=progress)
     except KeyboardInterrupt:
         if progress.made is not None and (found := progress.made()).results:
@@ -390,7 +390,7 @@ def _one_adapter(
     except UnwrittenResults as error:
         document, unwritten = error.document, error.error
     console.print(results_table(document, quiet=quiet))
-    for text in shown.left_out_notes:
+    for text in live.left_out_notes:
         console.print(Text(text, style="yellow"))
     reached = precision_line(document.levels, document.results, fills_budget=request.fills_budget)
     if reached and not quiet:

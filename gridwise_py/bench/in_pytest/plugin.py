@@ -186,5 +186,6 @@ def _lock_path() -> Path:
     """Return the path whose lock a benchmark holds, the same for all of the user's processes on this machine."""
     folder = code_folder("locks")
     # A lock that cannot be made keeps nobody out.
-    is_usable = folder is not None and os.access(folder, os.W_OK)
-    return (folder if is_usable else Path(tempfile.gettempdir())) / "gridwise-gpu-benchmark"
+    if folder is None or not os.access(folder, os.W_OK):
+        folder = Path(tempfile.gettempdir())
+    return folder / "gridwise-gpu-benchmark"
