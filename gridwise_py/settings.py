@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 from .errors import ArgumentError
 
+PREFIX = "GRIDWISE_"
 #: When the library reads each of its variables; docs/reference/environment.md has the same table.
 VARIABLES: dict[str, str] = {
     "GRIDWISE_ADAPTER": "when a device is requested",
@@ -44,6 +45,7 @@ ShaderChecks: TypeAlias = Literal["none", "bounds", "all"]
 SHADER_CHECKS: tuple[ShaderChecks, ...] = get_args(ShaderChecks)
 
 
+_LONGEST_S = 1e9  # some 30 years: no clock of a system waits longer
 _FLAGS = {"1": True, "0": False, "on": True, "off": False}
 
 ENGINES = {name: name for name in ("wgpu", "dawn")}
@@ -189,7 +191,7 @@ def dask_cpu() -> bool:
 def terminal_columns() -> int | None:
     """``COLUMNS``: the width that the user sets for the terminal; read at each table."""
     text = _text("COLUMNS")
-    return int(text) if text is not None and text.isdigit() else None
+    return int(text) if text is not None and text.isdecimal() else None
 
 
 def has_wayland() -> bool:
@@ -229,12 +231,28 @@ def checked_timeout_s(value: Any, name: str) -> float | None:
         seconds = math.nan
     if isinstance(value, bool) or not seconds > 0:
         raise ArgumentError(f"{name}={value!r} must be a number of seconds over 0; leave it out to wait without end")
-    return seconds if seconds < math.inf else None
+    return seconds if seconds < _LONGEST_S else None
 
 
 def variables_of_children() -> dict[str, str]:
     """Return all variables, for a child process; read when it starts."""
     return dict(os.environ)
+
+
+def unknown_variables() -> list[str]:
+    """Return the names of variables that begin as those of this library, and are none; read per device."""
+    return [name for name in os.environ if name.upper().startswith(PREFIX) and name not in VARIABLES]
+
+
+def _folder_now() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # it is gone
+        return ""
+
+
+#: The folder of this process as it imports the library; relative ones count from it, whoever changes to another.
+START = _folder_now()
 
 
 def _text(name: str) -> str | None:
@@ -243,7 +261,7 @@ def _text(name: str) -> str | None:
 
 def _folder(name: str) -> Path | None:
     text = _text(name)
-    return None if text is None else Path(text)
+    return None if text is None else Path(START, os.path.expanduser(text))
 
 
 def _one_of(name: str, known: dict[str, _Value], default: _Value) -> _Value:

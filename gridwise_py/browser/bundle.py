@@ -306,6 +306,10 @@ def _output_json(case: Case, name: str, right: np.ndarray, errors: np.ndarray | 
 # ---- the bundle
 
 
+def _refuse(error: GridwiseError) -> None:
+    raise error
+
+
 def bundle_of(
     sweeps: Iterable[Sweep],
     protocol: SamplingProtocol,
@@ -314,6 +318,7 @@ def bundle_of(
     suite: str | None = None,
     progress: Callable[[str], None] = lambda step: None,
     device: wgpu.GPUDevice | None = None,
+    leave_out: Callable[[GridwiseError], None] = _refuse,
 ) -> dict[str, Any]:
     """Return the bundle of a page, as JSON data in the format that this module describes.
 
@@ -330,6 +335,8 @@ def bundle_of(
         Called with the name of each case.
     device : wgpu.GPUDevice, optional
         To plan the kernels of users' benchmarks; of other sweeps none is needed.
+    leave_out : callable, optional
+        Called with the error of each user's benchmark that a page cannot run, unless it can run none.
 
     Raises
     ------
@@ -344,19 +351,23 @@ def bundle_of(
             f"a page has no mode {Mode.COLD.value!r}: it does not know the size of the cache to empty; it has "
             f"{', '.join(mode.value for mode in Mode if mode is not Mode.COLD)}"
         )
-    cases = list(dict.fromkeys(job.case for job in sorted(jobs, key=lambda job: job.position)))
     plans = _Plans()
-    made: list[dict[str, Any]] = []
-    modes = {job.case: job.mode.value for job in jobs}
-    for case in cases:
+    made: dict[Case, dict[str, Any]] = {}
+    problems: list[GridwiseError] = []
+    for case, mode in {job.case: job.mode for job in sorted(jobs, key=lambda job: job.position)}.items():
         progress(str(case))
         if case.own_workload is None:
-            made.append(_case_json(plans, case, protocol.seed))
+            made[case] = _case_json(plans, case, protocol.seed)
             continue
         assert device is not None, "the kernels of users' benchmarks are planned with a device"
-        plan, entry = own_case(case, device, modes[case], protocol.seed)
-        made.append({**entry, "variants": [plans.add(plan)] * len(list(device_classes()))})
-    numbers = {case: i for i, case in enumerate(cases)}
+        try:
+            plan, entry = own_case(case, device, mode.value, protocol.seed)
+            made[case] = {**entry, "variants": [plans.add(plan)] * len(list(device_classes()))}
+        except (ArgumentError, LimitError) as error:
+            problems.append(error)
+    for problem in problems:
+        (leave_out if made else _refuse)(problem)
+    numbers = {case: i for i, case in enumerate(made)}
     return {
         "schema": SCHEMA,
         "schema_version": SCHEMA_VERSION,
@@ -368,11 +379,12 @@ def bundle_of(
         "subgroup_probe": prologue("tint", SUBGROUP_PROBE) + SUBGROUP_PROBE,
         "own": _own(plans),
         "lookback": _lookback(plans),
-        "ceilings": _ceilings(plans, {_array_bytes(case, entry) for case, entry in zip(cases, made, strict=True)}),
-        "cases": made,
+        "ceilings": _ceilings(plans, {_array_bytes(case, entry) for case, entry in made.items()}),
+        "cases": list(made.values()),
         "jobs": [
             {"case": numbers[job.case], "mode": job.mode.value, "position": job.position, "round": job.round}
             for job in jobs
+            if job.case in numbers
         ],
         **plans.to_json(),
     }

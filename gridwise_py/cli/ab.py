@@ -17,7 +17,7 @@ from .exit_codes import BAD_INPUT, INCOMPLETE, NOT_COMPARABLE, REGRESSION, WRONG
 from .options import (
     AxisText,
     AxisValues,
-    JsonFile,
+    OutputFile,
     RawArguments,
     Seconds,
     Share,
@@ -26,12 +26,10 @@ from .options import (
     table_options,
 )
 from .output import (
-    check_new,
     check_output,
     check_tables,
     note,
     showing_progress,
-    stdout_of,
     table_console,
     write_document,
     write_tables,
@@ -104,7 +102,7 @@ def _two_engines(_ctx: click.Context, _param: click.Parameter, value: str | None
     help="Engine of OLD and of NEW, as in `gridwise ab . . --engines wgpu,dawn`.  [default: --engine for both]",
 )  # fmt: skip
 @adapter_option
-@click.option("--json", "json_path", type=JsonFile(), help="Write verdicts and times here.")
+@click.option("--json", "json_path", type=OutputFile(), help="Write verdicts and times here.")
 @table_options
 @click.option("--overwrite", is_flag=True, help="Replace the --json file if it exists.")
 def ab(old: str, new: str, cases: tuple[str, ...], **options: Any) -> None:
@@ -135,14 +133,11 @@ def ab(old: str, new: str, cases: tuple[str, ...], **options: Any) -> None:
     gate = threshold if options["gate"] is None else options["gate"]
     if not threshold:
         raise click.BadParameter("must be over 0: no two runs are equal", param_hint="--threshold")
-    if json_path is not None:
-        check_output(json_path, "--json")
-        check_new(json_path, "--json", overwrite=options["overwrite"])
+    check_output(json_path, "--json", overwrite=options["overwrite"])
     check_tables(options)
-    on_stdout = stdout_of(options)
     environments, measured, settings = _measure((old, new), cases, options)
     judged = judge(environments, measured, settings, threshold=threshold, gate=gate)
-    table_console(120, on_stdout).print(JudgedTable(judged))
+    table_console(120).print(JudgedTable(judged))
     write_tables(options, JudgedTable(judged).to_table)
     if json_path is not None:
         write_document(json_path, judged.to_json())

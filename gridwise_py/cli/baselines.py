@@ -9,6 +9,9 @@ from typing import Any
 
 import click
 
+from .options import File
+from .output import shown
+
 _FOLDER = Path(".gridwise", "baselines")
 _NAME = re.compile(r"\w[\w.-]*")
 
@@ -17,7 +20,7 @@ def baseline_folder_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add ``--baselines``, the folder, as ``baselines``."""
     return click.option(
         "--baselines",
-        type=click.Path(file_okay=False, path_type=Path),
+        type=File(folder=True),
         default=_FOLDER,
         show_default=True,
         metavar="FOLDER",
@@ -40,7 +43,7 @@ def new_baseline(name: str, folder: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise click.BadParameter(
-            f"{folder} cannot be made: {error.strerror or error}", param_hint="--baselines"
+            f"{shown(folder)} cannot be made: {error.strerror or error}", param_hint="--baselines"
         ) from None
     return path
 
@@ -52,7 +55,7 @@ def find_baseline(name: str, folder: Path) -> Path:
         there = sorted(one.stem for one in folder.glob("*.json") if not one.name.endswith(".partial.json"))
         known = f"it has {', '.join(there)}" if there else "it has none"
         raise click.BadParameter(
-            f"{name!r} is not in {folder}: {known}; gridwise bench --save-baseline {name} makes it",
+            f"{name!r} is not in {shown(folder)}: {known}; gridwise bench --save-baseline {name} makes it",
             param_hint="--baseline",
         )
     return path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
@@ -18,7 +19,8 @@ from .options import (
     AxisText,
     AxisValues,
     Duration,
-    JsonFile,
+    File,
+    OutputFile,
     PrimitiveName,
     RawArguments,
     Seconds,
@@ -29,12 +31,12 @@ from .options import (
 )
 from .output import (
     cannot_write,
-    check_new,
     check_output,
     check_tables,
     keep_others_from,
     note,
-    stdout_of,
+    note_written,
+    shown,
     table_console,
     write_tables,
 )
@@ -133,7 +135,7 @@ class _Bench(RawArguments):
 )  # fmt: skip
 @adapter_option
 @click.option(
-    "--json", "json_path", type=JsonFile(),
+    "--json", "json_path", type=OutputFile(),
     help="Write results here; timestamps over 200 kB in NAME.ticks.npz. `-` is stdout: the table then goes to stderr.",
 )  # fmt: skip
 @click.option(
@@ -145,9 +147,7 @@ class _Bench(RawArguments):
 @table_options
 @click.option("--overwrite", is_flag=True, help="Replace the --json file if it exists.")
 @click.option("-q", "--quiet", is_flag=True, help="Print only the table and failures: no progress, no explanations.")
-@click.option(
-    "--resume", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Continue this partial file's run."
-)
+@click.option("--resume", type=File(exists=True), help="Continue this partial file's run.")
 @click.pass_context
 def bench(ctx: click.Context, /, **options: Any) -> None:
     """Run PRIMITIVEs, check them against numpy, and show what each kernel took.
@@ -179,7 +179,6 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
     if every and (options["csv"] or options["markdown"]):
         raise click.UsageError("--csv and --markdown take one adapter, not --adapter all")
     check_tables(options)
-    on_stdout = stdout_of(options)
     if json_path is not None and not every:
         # A resumed run may overwrite its file: the finished cases stay in it.
         _check_json(json_path, overwrite=options["overwrite"] or json_path == resume, resume=resume)
@@ -215,7 +214,7 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
 
         write_tables(options, lambda: results_export(document))
 
-    sys.exit(_one_adapter(request, options["adapter"], json_path, resume, quiet, on_stdout, write))
+    sys.exit(_one_adapter(request, options["adapter"], json_path, resume, quiet, write))
 
 
 def what_to_run(ctx: click.Context, options: dict[str, Any]) -> tuple[tuple[Any, ...], Any, int | None]:
@@ -267,7 +266,7 @@ def benchmarks_of_files(
     for word in words:
         if is_file_name(word):
             path, _, name = (word, "", "") if word.endswith(".py") else word.rpartition(":")
-            groups.append((path, [name] if name else []))
+            groups.append((os.path.abspath(path), [name] if name else []))
         elif groups:
             groups[-1][1].append(word)
         else:
@@ -313,14 +312,13 @@ def _check_json(path: Path, *, overwrite: bool, resume: Path | None = None) -> N
     from ..bench.results.writer import check_results_path, partial_path, without_link
     from ..storage.files import is_stream
 
-    check_output(path, "--json")
     keep_others_from(path, "--json")
-    check_new(path, "--json", overwrite=overwrite)
+    check_output(path, "--json", overwrite=overwrite)
     partial = partial_path(without_link(path))
     if not overwrite and resume is None and not is_stream(path) and partial.is_file():
         note(
-            f"gridwise: --json: {partial} has the finished cases of a run that was interrupted, or is under way; go on "
-            f"with --resume {partial}, name another file, or add --overwrite"
+            f"gridwise: --json: {shown(partial)} has the finished cases of a run that was interrupted, or is under "
+            f"way; go on with --resume {shown(partial)}, name another file, or add --overwrite"
         )
         sys.exit(BAD_INPUT)
     try:
@@ -361,9 +359,9 @@ def _every_adapter(request: Any, options: dict[str, Any]) -> int:
 
 def _one_adapter(
     request: Any, adapter: int | str | None, json_path: Path | None, resume: Path | None, quiet: bool,
-    on_stdout: Path | None = None, write: Callable[[Any], None] = lambda document: None,
+    write: Callable[[Any], None] = lambda document: None,
 ) -> int:  # fmt: skip
-    """Run, show, and return the exit code; `write` writes tables of the document, and `on_stdout` is what stdout is."""
+    """Run, show, and return the exit code; `write` writes tables of the document."""
     from rich.text import Text
 
     from ..bench.report.console import make_console
@@ -375,23 +373,24 @@ def _one_adapter(
 
     partial = json_path and partial_path(without_link(json_path))
     unwritten: OSError | None = None
-    shown = BenchProgress(make_console(stderr=True))
-    progress = RunProgress() if quiet else shown
-    console = table_console(120, on_stdout)
+    live = BenchProgress(make_console(stderr=True))
+    progress = RunProgress() if quiet else live
+    console = table_console(120)
     try:
-        with nullcontext() if quiet else shown:
+        with nullcontext() if quiet else live:
             document = run_jobs(request, adapter, json_path=json_path, resume_from=resume, progress=progress)
     except KeyboardInterrupt:
         if progress.made is not None and (found := progress.made()).results:
             console.print(results_table(found, quiet=quiet))
         if partial is not None and partial.is_file():
             also = " --overwrite" if json_path is not None and json_path.is_file() else ""
-            note(f"gridwise: finished cases are in {partial}; the same command with --resume {partial}{also} goes on")
+            place = shown(partial)
+            note(f"gridwise: finished cases are in {place}; the same command with --resume {place}{also} goes on")
         raise
     except UnwrittenResults as error:
         document, unwritten = error.document, error.error
     console.print(results_table(document, quiet=quiet))
-    for text in shown.left_out_notes:
+    for text in live.left_out_notes:
         console.print(Text(text, style="yellow"))
     reached = precision_line(document.levels, document.results, fills_budget=request.fills_budget)
     if reached and not quiet:
@@ -399,9 +398,9 @@ def _one_adapter(
     write(document)
     if json_path is not None and unwritten is None:
         stamps = f", and its timestamps in {document.ticks_file}" if document.ticks_file else ""
-        note(f"wrote {json_path}{stamps}")
+        note_written(json_path, stamps)
     elif json_path is not None and unwritten is not None:
-        kept = f"; the cases that were finished before are in {partial}" if partial and partial.is_file() else ""
+        kept = f"; the cases that were finished before are in {shown(partial)}" if partial and partial.is_file() else ""
         code = cannot_write("--json", json_path, unwritten, kept)
         if code == NO_READER:
             return code

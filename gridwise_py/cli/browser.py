@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from .exit_codes import BAD_INPUT
-from .options import AxisText, PrimitiveName, RawArguments, files_are_named
-from .output import LINE_EVERY_S, check_output, note, showing_progress, write_whole
-
-_FILE = click.Path(dir_okay=False, path_type=Path)
+from .options import AxisText, OutputFile, PrimitiveName, RawArguments, files_are_named
+from .output import LINE_EVERY_S, check_output, note, note_written, showing_progress, write_whole
 
 
 @click.command(cls=RawArguments, short_help="Write a page that measures the GPU of a browser.")
 @click.argument("primitives", nargs=-1, type=PrimitiveName(), metavar="[PRIMITIVE | FILE.py [NAME]…]…")
 @click.option(
-    "-o", "--out", type=_FILE, default=Path("gridwise.html"), show_default=True, help="The page: .html.",
+    "-o", "--out", type=OutputFile(), default=Path("gridwise.html"), show_default=True, help="The page: .html.",
 )  # fmt: skip
 @click.option(
     "--suite", default="browser", show_default=True, metavar="NAME|FILE",
@@ -50,16 +46,13 @@ def browser(
     compare`, `plot`, `report` and `roofline` read.
 
     Of a FILE.py of your own benchmarks, the page runs those whose run= is a gw.Kernel, or several, and that have a
-    reference. It has their arguments as they are, so take sizes of some MiB.
+    reference; others are left out and named. It has their arguments as they are, so take sizes of some MiB.
     """
     from .. import request_device
     from ..browser.bundle import bundle_of
     from ..browser.page import page_html
 
-    check_output(out, "--out")
-    if out.suffix.lower() not in (".html", ".htm"):
-        note(f"gridwise: --out: {out.name}: a page ends in .html")
-        sys.exit(BAD_INPUT)
+    check_output(out, "--out", html="a page")
     if files_are_named(ctx):
         if ctx.get_parameter_source("suite") is not click.core.ParameterSource.DEFAULT:
             raise click.UsageError("--suite is for primitives; leave it out with a file of your own")
@@ -69,10 +62,16 @@ def browser(
     if seed is not None:
         protocol = replace(protocol, seed=seed)
     with showing_progress(every_s=LINE_EVERY_S) as say:
-        bundle = bundle_of(sweeps, protocol, rounds=rounds, suite=name, progress=say, device=device)
+        bundle = bundle_of(
+            sweeps, protocol, rounds=rounds, suite=name, progress=say, device=device, leave_out=_note_left_out
+        )
     page = page_html(bundle)
     write_whole(out, page, "--out")
-    note(f"wrote {out} ({len(page.encode()) / 1e3:.0f} kB, {len(bundle['cases'])} cases)")
+    note_written(out, f" ({len(page.encode()) / 1e3:.0f} kB, {len(bundle['cases'])} cases)")
+
+
+def _note_left_out(error: Exception) -> None:
+    note(f"gridwise: left out: {error}")
 
 
 def _own(axes: tuple[str, ...], words: tuple[str, ...]) -> tuple[tuple[Any, ...], Any]:

@@ -9,19 +9,17 @@ from typing import Any
 
 import click
 
-from .. import settings
 from .ambiguous import ambiguous_options, exit_if_ambiguous
 from .baselines import baseline_folder_option, find_baseline
 from .exit_codes import NOT_COMPARABLE, REGRESSION, WRONG_RESULT
-from .options import Share, table_options
-from .output import PATIENCE_S, check_output, check_tables, showing_progress, stdout_of, write_tables, write_whole
+from .options import File, OutputFile, Share, table_options
+from .output import PATIENCE_S, check_output, check_tables, showing_progress, table_console, write_tables, write_whole
 
 _PIPE_WIDTH = 140
-_PATH = click.Path(path_type=Path)
 
 
 @click.command(short_help="Judge a results file against an older one.")
-@click.argument("files", nargs=-1, type=_PATH, metavar="[OLD] NEW")
+@click.argument("files", nargs=-1, type=File(), metavar="[OLD] NEW")
 @click.option("--baseline", metavar="NAME", help="Takes the place of OLD: what gridwise bench --save-baseline saved.")
 @baseline_folder_option
 @click.option(
@@ -38,7 +36,7 @@ _PATH = click.Path(path_type=Path)
     show_default=True,
     help="Output format.",
 )
-@click.option("-o", "--out", type=click.Path(dir_okay=False, path_type=Path), help="Write the output to this file.")
+@click.option("-o", "--out", type=OutputFile(), help="Write the output to this file.")
 @click.option("--force", is_flag=True, help="Compare although device, driver, backend or modes differ.")
 @click.option("--gate-walls", is_flag=True, help="Apply the gate to CPU walls, too.")
 @ambiguous_options
@@ -67,11 +65,9 @@ def compare(
     if not threshold:
         raise click.BadParameter("must be over 0: no two runs are equal", param_hint="--threshold")
     old, new = _sides(files, baseline, baselines)
-    if out is not None:
-        check_output(out, "--out", (old, new))
+    check_output(out, "--out", (old, new))
     check_tables({**options, "out": out}, (old, new))
-    on_stdout = stdout_of(options) is not None
-    if on_stdout and form != "table" and out is None:
+    if "stdout" in click.get_current_context().meta and form != "table" and out is None:
         raise click.UsageError(f"--format {form} is on standard output, too; name a file with --out")
     with showing_progress(PATIENCE_S) as progress:
         progress(f"reading {old.name}")
@@ -96,11 +92,11 @@ def compare(
     if out is not None:
         write_whole(out, render(found, form), "--out")
     elif form == "table" and not refused:
-        render_rich(found, _table_console(stderr=on_stdout))
+        render_rich(found, table_console(_PIPE_WIDTH))
     elif not refused:
         click.echo(clean_lines(render(found, form)), nl=False)
     if refused or (out is not None and not found.comparable):
-        render_rich(found, _table_console(stderr=True))
+        render_rich(found, table_console(_PIPE_WIDTH, stderr=True))
     if not found.comparable:
         sys.exit(NOT_COMPARABLE)
     write_tables(options, lambda: comparison_table(found))
@@ -121,11 +117,3 @@ def _sides(files: Sequence[Path], baseline: str | None, folder: Path) -> tuple[P
         "OLD and NEW, or --baseline NAME and NEW" if baseline is None else "NEW only, as --baseline takes OLD's place"
     )
     raise click.UsageError(f"{len(files) or 'no'} file{'s' * (len(files) != 1)} given; give {wanted}")
-
-
-def _table_console(**options: Any) -> Any:
-    """Return a console as wide as the terminal; in a pipe as wide as COLUMNS says, or wide enough for most rows."""
-    from ..bench.report.console import make_console
-
-    console = make_console(**options)
-    return console if console.is_terminal or settings.terminal_columns() else make_console(width=_PIPE_WIDTH, **options)

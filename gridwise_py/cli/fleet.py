@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..storage.files import read_file
 from .bench import what_to_run
 from .exit_codes import BAD_INPUT, INCOMPLETE, NO_ADAPTER, REGRESSION, WRONG_RESULT
 from .options import (
     AxisText,
     AxisValues,
+    File,
+    OutputFile,
     RawArguments,
     Seconds,
     Share,
@@ -28,7 +31,6 @@ from .options import (
 from .output import (
     LINE_EVERY_S,
     PATIENCE_S,
-    check_new,
     check_output,
     note,
     showing_progress,
@@ -40,8 +42,6 @@ if TYPE_CHECKING:
     from ..fleet.model import Fleet
     from ..fleet.run import DeviceState
 
-_FILE = click.Path(dir_okay=False, path_type=Path)
-_THERE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _PIPE_WIDTH = 140
 #: Devices that a terminal shows at once.
 _MOST_SHOWN = 24
@@ -53,7 +53,7 @@ _OF_RUNS = (
 
 
 @click.command(cls=RawArguments, short_help="Find slow, wrong and lost devices among many.")
-@click.argument("files", nargs=-1, type=_FILE, metavar="[FILE]…")
+@click.argument("files", nargs=-1, type=File(), metavar="[FILE]…")
 @click.option("--scheduler", metavar="ADDRESS", help="Measure on the GPUs of this Dask cluster: tls://HOST:PORT.")
 @click.option("--suite", metavar="NAME|FILE", help="What to measure, as in `gridwise bench`.  [default: quick]")
 @click.option("-a", "--axis", "axes", type=AxisText(), multiple=True, metavar="AXIS", help="Restrict the suite.")
@@ -80,13 +80,17 @@ _OF_RUNS = (
     "--device-timeout-s", type=Seconds(min=1), default=900.0, show_default=True,
     help="Without a sign of life for so long, a device is lost.",
 )  # fmt: skip
-@click.option("--resume", type=_THERE, help="Continue the run of this document: devices that are not complete.")
+@click.option(
+    "--resume", type=File(exists=True), help="Continue the run of this document: devices that are not complete."
+)
 @certificate_options
-@click.option("--baseline", type=_FILE, help="A fleet of healthy devices: its document, or a results file.")
+@click.option("--baseline", type=File(), help="A fleet of healthy devices: its document, or a results file.")
 @click.option(
     "--gate", type=Share(), default="3%", show_default=True, help="A device slower by less than this is not accused."
 )
-@click.option("--json", "json_path", type=_FILE, help="Write the fleet document, for `gridwise report` and --baseline.")
+@click.option(
+    "--json", "json_path", type=OutputFile(), help="Write the fleet document, for `gridwise report` and --baseline."
+)
 @click.option("--overwrite", is_flag=True, help="Replace the --json file of an earlier run on a cluster.")
 @click.pass_context
 def fleet(ctx: click.Context, /, **options: Any) -> None:
@@ -110,12 +114,11 @@ def fleet(ctx: click.Context, /, **options: Any) -> None:
         names = {parameter.name: parameter.opts[-1] for parameter in ctx.command.params}
         raise click.UsageError(f"{names[given[0]]} is for runs on a cluster, --scheduler ADDRESS")
     inputs = [*files, *filter(None, [options["baseline"]])]
-    if json_path is not None:
-        check_output(json_path, "--json", inputs)
+    check_output(json_path, "--json", inputs)
     known = _baseline(options["baseline"], options["gate"])
     found = _on_cluster(ctx, options, known) if scheduler is not None else _from_files(options, known)
     if options["baseline"] is not None:
-        found = replace(found, baseline=hashlib.sha256(options["baseline"].read_bytes()).hexdigest())
+        found = replace(found, baseline=hashlib.sha256(read_file(options["baseline"])).hexdigest())
         for group in found.groups:
             if not group.has_baseline:
                 what = f"{group.adapter}, {group.backend}, driver {group.driver}, gridwise_py {group.gridwise_py}"
@@ -182,7 +185,7 @@ def _on_cluster(ctx: click.Context, options: dict[str, Any], baseline: Fleet | N
     if path is None:
         path = resume
     elif path != resume:
-        check_new(path, "--json", overwrite=options["overwrite"])
+        check_output(path, "--json", overwrite=options["overwrite"])
     of_bench = {"n": None, "datatype": None, "op": None, "primitives": (), "processes": 1, **options}
     of_bench["suite"] = options["suite"] or "quick"
     sweeps, protocol, _ = what_to_run(ctx, of_bench)

@@ -7,15 +7,13 @@ from pathlib import Path
 import click
 
 from .baselines import baseline_folder_option, new_baseline
-from .options import tool_options
-from .output import check_output, note, write_whole
-
-_FILE = click.Path(dir_okay=False, path_type=Path)
+from .options import File, OutputFile, tool_options
+from .output import check_output, write_document
 
 
 @click.command("import", short_help="Turn files of a page or of another benchmark tool into a results file.")
-@click.argument("files", nargs=-1, required=True, type=_FILE, metavar="FILE…")
-@click.option("-o", "--out", type=_FILE, help="The results file: .json.")
+@click.argument("files", nargs=-1, required=True, type=File(), metavar="FILE…")
+@click.option("-o", "--out", type=OutputFile(), help="The results file: .json.")
 @click.option("--save-baseline", metavar="NAME", help="Instead of --out: NAME.json in --baselines, over an older one.")
 @baseline_folder_option
 @tool_options
@@ -33,7 +31,6 @@ def import_files(
     """
     from ..bench.results.reader import content_of, read_as
     from ..bench.results.visits import visits_together
-    from ..storage.json_files import json_text
 
     if (out is None) == (save_baseline is None):
         raise click.UsageError("give the results file with --out FILE, or --save-baseline NAME")
@@ -42,6 +39,5 @@ def import_files(
     check_output(out, "--out", files)
     documents = [read_as(content_of(file), file.name, form, unit, folder=file.parent) for file in files]
     document = visits_together(documents, [file.name for file in files])
-    write_whole(out, json_text(document.to_json()) + "\n", "--out")
     counted = "1 result" if len(document.results) == 1 else f"{len(document.results)} results"
-    note(f"wrote {out} ({counted} on {document.device.title})")
+    write_document(out, document.to_json(), "--out", f" ({counted} on {document.device.title})")

@@ -41,7 +41,7 @@ def info(adapter: str | None, form: str) -> None:
     columns = [Column("index", right=True), Column("adapter"), Column("type"), Column("backend", priority=1)]
     table = TextTable([*columns, Column("driver", prose=True)], "Adapters")
     for a in adapters:
-        table.add_row(str(a.index), a.name, a.type, a.backend, a.driver)
+        table.add_row(str(a.index), a.name, a.type, a.backend, a.driver if a.problem is None else a.problem)
     console.print(table)
     console.print()
     limits = capabilities.limits

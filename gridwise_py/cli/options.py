@@ -11,6 +11,7 @@ import click
 
 from .. import settings
 from ..call_errors import nearest
+from ..storage import files
 
 
 class AxisValues(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]  # older releases of click have none
@@ -73,19 +74,39 @@ class Count(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]  # o
 _STDOUT = Path("/dev/stdout")
 
 
-class JsonFile(click.Path):
-    """A file to write, or ``-`` for standard output; tables then go to stderr."""
+class File(click.Path):
+    """A file or folder, as an absolute path: a user's file that is imported later may change to another folder."""
 
-    def __init__(self) -> None:
-        super().__init__(dir_okay=False, path_type=Path)
+    def __init__(self, *, exists: bool = False, folder: bool = False):
+        super().__init__(exists=exists, dir_okay=folder, file_okay=not folder, path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Check and read."""
-        if str(value) != "-":
-            return super().convert(value, param, ctx)
-        if not _STDOUT.exists():
+        path = Path(value)
+        if ctx is not None and not path.is_absolute():
+            ctx.meta["folder"] = path.cwd()
+        return super().convert(path.absolute(), param, ctx)
+
+
+class OutputFile(File):
+    """A file to write, or ``-`` for standard output; whatever else is printed then goes to stderr."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Check and read."""
+        if str(value) == "-" and not _STDOUT.exists():
             self.fail("standard output is no file on this system; name a file", param, ctx)
-        return _STDOUT
+        path = _STDOUT if str(value) == "-" else super().convert(value, param, ctx)
+        if ctx is None or param is None or not files.is_stdout(path):
+            return path
+        return take_stdout(ctx, param.opts[-1])
+
+
+def take_stdout(ctx: click.Context, option: str) -> Path:
+    """Keep standard output for the file of an option until the command ends, and return its path."""
+    other = ctx.meta.setdefault("stdout", option)
+    if other != option:
+        raise click.UsageError(f"only one of {other} and {option} can be standard output; name a file for the others")
+    return ctx.find_root().with_resource(files.standard_output())
 
 
 _UNITS_S = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
@@ -246,10 +267,9 @@ def adapter_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def certificate_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add ``--insecure``, and ``--tls-ca``, ``--tls-cert`` and ``--tls-key``, which `certificates_of` reads."""
-    there = click.Path(exists=True, dir_okay=False)
     helps = {"key": "Its key.", "cert": "This host's certificate.", "ca": "The cluster's certificate authority."}
     for name, text in helps.items():
-        command = click.option(f"--tls-{name}", type=there, help=text)(command)
+        command = click.option(f"--tls-{name}", type=File(exists=True), help=text)(command)
     return click.option("--insecure", is_flag=True, help="Allow an address without TLS outside of this host.")(command)
 
 
@@ -262,7 +282,7 @@ def certificates_of(options: Mapping[str, Any]) -> Any:
         return None
     from ..dask.serving import Certificates
 
-    return Certificates(*given)
+    return Certificates(*map(str, given))
 
 
 def check_dask(command: str) -> None:
@@ -309,7 +329,9 @@ def tool_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def table_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add ``--csv`` and ``--markdown``, for the table, as ``csv`` and ``markdown``."""
     csv = click.option(
-        "--csv", type=JsonFile(), help="Write the rows here, as numbers in ns. `-` is stdout: the table goes to stderr."
+        "--csv",
+        type=OutputFile(),
+        help="Write the rows here, as numbers in ns. `-` is stdout: the table goes to stderr.",
     )
-    markdown = click.option("--markdown", type=JsonFile(), help="Write the table here, in GitHub's markdown; or `-`.")
+    markdown = click.option("--markdown", type=OutputFile(), help="Write the table here, in GitHub's markdown; or `-`.")
     return csv(markdown(command))

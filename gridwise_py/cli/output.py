@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping
@@ -31,6 +30,18 @@ def note(text: str) -> None:
         click.echo(clean_lines(text), err=True)
 
 
+def shown(path: Path) -> Path:
+    """Return a path as the user's shell names it, whatever folder this process is in by now."""
+    folder = click.get_current_context().meta.get("folder")
+    return path.relative_to(folder) if folder is not None and path.is_relative_to(folder) else path
+
+
+def note_written(path: Path, more: str = "") -> None:
+    """Say that a file was written, unless it is a stream."""
+    if not files.is_stream(path):
+        note(f"wrote {shown(path)}{more}")
+
+
 def _refuse(option: str, problem: str) -> NoReturn:
     note(f"gridwise: {option}: {problem}")
     sys.exit(BAD_INPUT)
@@ -43,68 +54,51 @@ def cannot_write(option: str, path: Path, error: OSError, also: str = "") -> int
     """
     if isinstance(error, BrokenPipeError):
         return NO_READER
-    note(f"gridwise: {option}: {path} cannot be written: {error.strerror or error}{also}")
+    note(f"gridwise: {option}: {shown(path)} cannot be written: {error.strerror or error}{also}")
     return BAD_INPUT
 
 
-def write_document(path: Path, document: object) -> None:
-    """Write the file of ``--json``, and say so unless it is a stream; end with the exit code if that fails."""
-    from ..storage.files import is_stream
-    from ..storage.json_files import write_json
+def write_document(path: Path, document: object, option: str = "--json", more: str = "") -> None:
+    """Write a file of JSON, and say so unless it is a stream; end with the exit code if that fails."""
+    from ..storage.json_files import json_text
 
-    try:
-        write_json(path, document)
-    except OSError as error:
-        sys.exit(cannot_write("--json", path, error))
-    if not is_stream(path):
-        note(f"wrote {path}")
+    write_whole(path, json_text(document) + "\n", option)
+    note_written(path, more)
 
 
-def check_output(path: Path, option: str, inputs: Iterable[Path] = ()) -> None:
-    """End with `BAD_INPUT` unless a file can be written there, and no input would be written over.
+def check_output(
+    path: Path | None, option: str, inputs: Iterable[Path] = (), *, overwrite: bool = True, html: str = ""
+) -> None:
+    """End with `BAD_INPUT` unless a file can be written there, and none would be written over but as `overwrite` says.
 
-    Called before the work: a name that is too long, or a folder without permission, is refused early.
+    Called before the work: a name that is too long, or a folder without permission, is refused early. `html` is what
+    has to end so.
     """
-    if not Path(os.path.abspath(path)).parent.is_dir():
-        _refuse(option, f"the folder {path.parent} does not exist; make it first")
+    if path is None:
+        return
+    if not path.parent.is_dir():
+        _refuse(option, f"the folder {shown(path).parent} does not exist; make it first")
     try:
         files.check_writable(path)
         same = any(one.exists() and path.exists() and one.samefile(path) for one in inputs)
     except OSError as error:
         sys.exit(cannot_write(option, path, error))
     if same and not files.is_stream(path):
-        _refuse(option, f"{path} is one of the files to read; name another")
-
-
-def check_new(path: Path, option: str, *, overwrite: bool) -> None:
-    """End with `BAD_INPUT` if the file exists and `--overwrite` was not given."""
+        _refuse(option, f"{shown(path)} is one of the files to read; name another")
+    if html and path.suffix.lower() not in (".html", ".htm"):
+        _refuse(option, f"{path.name}: {html} ends in .html")
     if not overwrite and path.is_file() and not files.is_stream(path) and path.stat().st_size:
-        _refuse(option, f"{path} exists already, and may be a baseline; name another file, or add --overwrite")
+        _refuse(option, f"{shown(path)} exists already, and may be a baseline; name another file, or add --overwrite")
 
 
-def table_console(piped_width: int, json_path: Path | None = None) -> Any:
-    """Return a console for tables: as wide as the terminal, or as COLUMNS says, or `piped_width`.
-
-    It is on stdout, or on stderr if `json_path` is stdout, where a program expects nothing but JSON.
-    """
+def table_console(piped_width: int, *, stderr: bool = False) -> Any:
+    """Return a console for tables: as wide as the terminal, or as COLUMNS says, or `piped_width`."""
     from ..bench.report.console import make_console
 
-    to_stderr = json_path is not None and files.is_stdout(json_path)
-    console = make_console(highlight=False, stderr=to_stderr)
+    console = make_console(highlight=False, stderr=stderr)
     if console.is_terminal or settings.terminal_columns():
         return console
-    return make_console(highlight=False, stderr=to_stderr, width=piped_width)
-
-
-def stdout_of(options: Mapping[str, Any]) -> Path | None:
-    """Return the one file of ``--json``, ``--csv`` and ``--markdown`` that is stdout; None if none of them is."""
-    names = {"json_path": "--json", "csv": "--csv", "markdown": "--markdown"}
-    found = {
-        name: path for key, name in names.items() if (path := options.get(key)) is not None and files.is_stdout(path)
-    }
-    if len(found) > 1:
-        raise click.UsageError(f"only one of {' and '.join(found)} can be standard output; name a file for the others")
-    return next(iter(found.values()), None)
+    return make_console(highlight=False, stderr=stderr, width=piped_width)
 
 
 def check_tables(options: Mapping[str, Any], inputs: Iterable[Path] = ()) -> None:
@@ -117,10 +111,9 @@ def check_tables(options: Mapping[str, Any], inputs: Iterable[Path] = ()) -> Non
         if path is not None and not files.is_stream(path):
             other = taken.setdefault(path.resolve(), name)
             if other != name:
-                raise click.UsageError(f"{other} and {name} name one file, {path}; give each its own")
+                raise click.UsageError(f"{other} and {name} name one file, {shown(path)}; give each its own")
     for name in ("csv", "markdown"):
-        if options[name] is not None:
-            check_output(options[name], f"--{name}", inputs)
+        check_output(options[name], f"--{name}", inputs)
 
 
 def write_tables(options: Mapping[str, Any], make: Callable[[], Table]) -> None:
@@ -132,8 +125,7 @@ def write_tables(options: Mapping[str, Any], make: Callable[[], Table]) -> None:
         path = options[name]
         if path is not None:
             write_whole(path, text_of(table), f"--{name}")
-            if not files.is_stream(path):
-                note(f"wrote {path}")
+            note_written(path)
 
 
 @contextmanager
@@ -178,7 +170,7 @@ def keep_others_from(path: Path, option: str) -> None:
         click.get_current_context().with_resource(locked(without_link(path)))
     except Locked as error:
         who = "another run" if error.pid is None else f"another run (process {error.pid})"
-        note(f"gridwise: {option}: {who} writes {path} now; wait for its end, or name another file")
+        note(f"gridwise: {option}: {who} writes {shown(path)} now; wait for its end, or name another file")
         sys.exit(BAD_INPUT)
 
 

@@ -7,14 +7,13 @@ from typing import Any
 
 import click
 
-from .output import PATIENCE_S, check_output, note, showing_progress
-
-_FILE = click.Path(dir_okay=False, path_type=Path)
+from .options import File, OutputFile
+from .output import PATIENCE_S, check_output, note_written, showing_progress
 
 
 @click.command(short_help="Draw results files as a picture.")
-@click.argument("files", nargs=-1, required=True, type=_FILE, metavar="FILE…")
-@click.option("-o", "--out", required=True, type=_FILE, help="The picture: .png, .svg or .pdf.")
+@click.argument("files", nargs=-1, required=True, type=File(), metavar="FILE…")
+@click.option("-o", "--out", required=True, type=OutputFile(), help="The picture: .png, .svg or .pdf.")
 def plot(files: tuple[Path, ...], out: Path) -> None:
     """Draw results FILEs of `gridwise bench --json`, several on the same axes.
 
@@ -34,4 +33,4 @@ def plot(files: tuple[Path, ...], out: Path) -> None:
             documents.append(read_results(file))
         say(f"drawing {out.name}")
         write_picture(results_picture(documents, [file.name.removesuffix(".json") for file in files]), out)
-    note(f"wrote {out}")
+    note_written(out)

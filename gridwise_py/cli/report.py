@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
-from .exit_codes import BAD_INPUT
-from .output import PATIENCE_S, check_output, note, showing_progress, write_whole
-
-_FILE = click.Path(dir_okay=False, path_type=Path)
+from .options import File, OutputFile
+from .output import PATIENCE_S, check_output, note_written, showing_progress, write_whole
 
 
 @click.command(short_help="Turn results files into one HTML page that works offline.")
-@click.argument("files", nargs=-1, required=True, type=_FILE, metavar="FILE…")
-@click.option("-o", "--out", required=True, type=_FILE, help="The page: .html.")
+@click.argument("files", nargs=-1, required=True, type=File(), metavar="FILE…")
+@click.option("-o", "--out", required=True, type=OutputFile(), help="The page: .html.")
 @click.option(
     "--raw-limit",
     type=click.FloatRange(min=0),
@@ -34,14 +31,11 @@ def report(files: tuple[Path, ...], out: Path, raw_limit: float) -> None:
     from ..bench.report.page import read_sources, report_html
     from ..fleet.chapter import fleet_chapter
 
-    check_output(out, "--out", files)
-    if out.suffix.lower() not in (".html", ".htm"):
-        note(f"gridwise: --out: {out.name}: a report ends in .html")
-        sys.exit(BAD_INPUT)
+    check_output(out, "--out", files, html="a report")
     with showing_progress(PATIENCE_S) as say:
         say(f"reading {', '.join(file.name for file in files)}")
         sources, chapters, missing = read_sources(files, fleet_chapter)
         say(f"drawing {out.name}")
         page = report_html(sources, chapters=chapters, missing=missing, raw_limit_mib=raw_limit)
     write_whole(out, page, "--out")
-    note(f"wrote {out} ({out.stat().st_size / 1e6:.1f} MB)")
+    note_written(out, f" ({out.stat().st_size / 1e6:.1f} MB)")

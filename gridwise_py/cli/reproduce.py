@@ -8,13 +8,12 @@ from typing import Any
 import click
 
 from ..call_errors import nearest
-from .options import JsonFile, Seconds, adapter_option
+from .options import OutputFile, Seconds, adapter_option
 from .output import (
     LINE_EVERY_S,
-    check_new,
     check_output,
     keep_others_from,
-    note,
+    note_written,
     showing_progress,
     table_console,
     write_document,
@@ -45,13 +44,8 @@ from .output import (
 @click.option(
     "--scale", type=click.FloatRange(min=0, min_open=True, max=10), default=1.0, help="Factor for the number of items."
 )
-@click.option("--json", "json_path", type=JsonFile(), help="Write claims, samples and verdicts to this file.")
-@click.option(
-    "--plot",
-    "plot_path",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write a picture: .png, .svg or .pdf. Needs Altair.",
-)
+@click.option("--json", "json_path", type=OutputFile(), help="Write claims, samples and verdicts to this file.")
+@click.option("--plot", "plot_path", type=OutputFile(), help="Write a picture: .png, .svg or .pdf. Needs Altair.")
 @click.option("--overwrite", is_flag=True, help="Replace the --json file if it exists.")
 def reproduce(
     names: tuple[str, ...], adapter: str | None, listing: bool, json_path: Path | None, plot_path: Path | None,
@@ -77,19 +71,17 @@ def reproduce(
         if name not in EXPERIMENTS:
             raise click.BadParameter(f"{name!r} is not one of {', '.join(EXPERIMENTS)}{nearest(name, EXPERIMENTS)}")
     chosen = [EXPERIMENTS[name] for name in dict.fromkeys(names)] or list(EXPERIMENTS.values())
-    console = table_console(100, json_path)
+    console = table_console(100)
     if listing:
         for line in claims(chosen, console.width):
             console.print(line)
         return
-    for option, path in (("--json", json_path), ("--plot", plot_path)):
-        if path is not None:
-            check_output(path, option)
+    check_output(plot_path, "--plot")
     if plot_path is not None:
         check_picture(plot_path)  # errors in it are reported before anything is measured
     if json_path is not None:
         keep_others_from(json_path, "--json")
-        check_new(json_path, "--json", overwrite=overwrite)
+        check_output(json_path, "--json", overwrite=overwrite)
         check_results_path(json_path)
     lab = Lab(request_device(adapter), adapter=adapter, **of_lab)
     with showing_progress(LINE_EVERY_S, LINE_EVERY_S) as progress:
@@ -98,7 +90,7 @@ def reproduce(
         console.print(line)
     if plot_path is not None and any(each["measured"] for each in document["experiments"]):
         write_picture(claims_picture(document), plot_path)
-        note(f"wrote {plot_path}")
+        note_written(plot_path)
     if json_path is not None:
         write_document(json_path, document)
     if not document["complete"]:

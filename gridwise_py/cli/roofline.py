@@ -8,18 +8,16 @@ from pathlib import Path
 
 import click
 
-from .options import format_option
-from .output import check_output, note, table_console
-
-_FILE = click.Path(dir_okay=False, path_type=Path)
+from .options import File, OutputFile, format_option
+from .output import check_output, note_written, table_console
 
 
 @click.command(short_help="Compare each case with the limits of the device.")
-@click.argument("file", type=_FILE)
+@click.argument("file", type=File())
 @click.option(
-    "--calibration", type=_FILE, help="Output of `gridwise calibrate --format json`, if FILE has no ceilings."
+    "--calibration", type=File(), help="Output of `gridwise calibrate --format json`, if FILE has no ceilings."
 )
-@click.option("-o", "--out", type=_FILE, help="Write a picture, too: .png, .svg or .pdf. Needs Altair.")
+@click.option("-o", "--out", type=OutputFile(), help="Write a picture, too: .png, .svg or .pdf. Needs Altair.")
 @format_option
 def roofline(file: Path, calibration: Path | None, out: Path | None, form: str) -> None:
     """Compare each case of a results FILE with the device's own copy and multiply-adds.
@@ -33,8 +31,7 @@ def roofline(file: Path, calibration: Path | None, out: Path | None, form: str) 
     from ..bench.results.reader import read_results
     from ..errors import ArgumentError
 
-    if out is not None:
-        check_output(out, "--out", [file])
+    check_output(out, "--out", [file])
     document = read_results(file)
     ceilings = ceilings_of(document, None if calibration is None else read_calibration(calibration))
     found = points(document, ceilings)
@@ -48,4 +45,4 @@ def roofline(file: Path, calibration: Path | None, out: Path | None, form: str) 
         console.print(roofline_table(document, ceilings, found))
     if out is not None:
         write_picture(roofline_picture(document, ceilings, found), out)
-        note(f"wrote {out}")
+        note_written(out)

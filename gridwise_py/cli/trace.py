@@ -6,14 +6,13 @@ from pathlib import Path
 
 import click
 
-from .output import check_new, check_output, note
-
-_FILE = click.Path(dir_okay=False, path_type=Path)
+from .options import File, OutputFile
+from .output import check_output, note_written
 
 
 @click.command(short_help="Write the timestamps of a results file as a trace.")
-@click.argument("file", type=_FILE)
-@click.option("-o", "--out", required=True, type=_FILE, help="The trace: a .json file.")
+@click.argument("file", type=File())
+@click.option("-o", "--out", required=True, type=OutputFile(), help="The trace: a .json file.")
 @click.option("--overwrite", is_flag=True, help="Replace the trace if it exists.")
 def trace(file: Path, out: Path, overwrite: bool) -> None:
     """Write the timestamps of a results FILE of `gridwise bench --json` as a trace.
@@ -22,7 +21,6 @@ def trace(file: Path, out: Path, overwrite: bool) -> None:
     """
     from ..bench.report.trace import export_results_trace
 
-    check_output(out, "--out", [file])
-    check_new(out, "--out", overwrite=overwrite)
+    check_output(out, "--out", [file], overwrite=overwrite)
     export_results_trace(file, out)
-    note(f"wrote {out}")
+    note_written(out)

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 import click
@@ -23,20 +22,19 @@ from .options import (
     AxisValues,
     Count,
     Duration,
-    JsonFile,
+    OutputFile,
     RawArguments,
     adapter_option,
     format_option,
     is_file_name,
     table_options,
+    take_stdout,
 )
 from .output import (
     LINE_EVERY_S,
-    check_new,
     check_output,
     check_tables,
     showing_progress,
-    stdout_of,
     table_console,
     write_document,
     write_tables,
@@ -87,7 +85,7 @@ _ROUNDS = 9
     help="How trials of a FILE run, as for `gridwise bench`.  [default: hot]",
 )  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Of a FILE's random numbers, and of the order.")
-@click.option("--json", "json_path", type=JsonFile(), help="Write all that was found here.")
+@click.option("--json", "json_path", type=OutputFile(), help="Write all that was found here.")
 @click.option("--overwrite", is_flag=True, help="Replace the --json file if it exists.")
 @table_options
 @format_option
@@ -111,10 +109,7 @@ def tune(words: tuple[str, ...], **options: Any) -> None:
             raise click.UsageError(f"{given[0]} is for the kernels of the library; leave it out with a file")
     elif given:
         raise click.UsageError(f"{given[0]} is for a FILE.py of your own; name it")
-    json_path: Path | None = options["json_path"]
-    if json_path is not None:
-        check_output(json_path, "--json")
-        check_new(json_path, "--json", overwrite=options["overwrite"])
+    check_output(options["json_path"], "--json", overwrite=options["overwrite"])
     if words:
         _tune_files(words, options)
     else:
@@ -160,7 +155,9 @@ def _give(document: Any, options: Mapping[str, Any], show: Callable[[], None]) -
     """Print what was found, and write the file."""
     from ..storage.json_files import json_text
 
-    if options["form"] == "json":
+    if "stdout" in options:
+        write_document(options["stdout"], document)
+    elif options["form"] == "json":
         click.echo(json_text(document))
     else:
         show()
@@ -272,8 +269,8 @@ def _tune_files(words: Sequence[str], options: Mapping[str, Any]) -> None:
     processes: int | None = options["processes"]
     if processes and options["rounds"]:
         raise click.UsageError("--processes measures one round in each; leave out --rounds")
-    if stdout_of(options) is not None and options["form"] == "json":
-        raise click.UsageError("--format json prints on standard output; name a file for the others")
+    if options["form"] == "json":  # nothing that the files print goes there
+        options = {**options, "stdout": take_stdout(click.get_current_context(), "--format json")}
     check_tables(options)
     asked = None if options["tune_axes"] is None else [axis.strip() for axis in options["tune_axes"].split(",")]
     short = {"n": options["n"], "datatype": None, "op": None, "mode": options["mode"]}
@@ -327,7 +324,7 @@ def _give_points(points: Sequence[Any], adapter: Mapping[str, Any], rounds: int,
     title = clean_lines(f"{document['adapter']} ({document['driver']}), {times}")
 
     def show() -> None:
-        console = table_console(120, stdout_of(options))
+        console = table_console(120)
         console.print(title, markup=False)
         for name, own in by_name:
             console.print()

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from .options import Seconds, certificate_options, certificates_of, check_dask
+from .options import File, Seconds, certificate_options, certificates_of, check_dask
 from .output import note
 
 
@@ -19,7 +19,7 @@ from .output import note
 @click.option("--threads", type=click.IntRange(1), help="Threads of each worker; by default up to 4.")
 @click.option("--memory-limit", default="auto", show_default=True, help="Host memory of each worker, such as 64GiB.")
 @click.option("--device-memory-limit", help="Most bytes of Arrays on each GPU; others move to host memory.")
-@click.option("--local-directory", type=click.Path(file_okay=False), help="Folder for what does not fit the memory.")
+@click.option("--local-directory", type=File(folder=True), help="Folder for what does not fit the memory.")
 @certificate_options
 @click.option(
     "--death-timeout", "death_timeout_s", type=Seconds(0, min_open=True), default=60.0, show_default=True,
@@ -34,8 +34,12 @@ def worker(address: str, adapters: tuple[str, ...], **options: Any) -> None:
     check_dask("gridwise worker")
     from ..dask.serving import WorkerLimits, serve
 
+    folder = options["local_directory"]
     limits = WorkerLimits(
-        options["threads"], options["memory_limit"], options["device_memory_limit"], options["local_directory"]
+        options["threads"],
+        options["memory_limit"],
+        options["device_memory_limit"],
+        folder and str(folder),
     )
     serve(
         address, list(adapters) or "all", limits, certificates=certificates_of(options),

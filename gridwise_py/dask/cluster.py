@@ -36,6 +36,7 @@ from distributed.worker_memory import parse_memory_limit
 from .. import AdapterDescription, list_adapters, settings
 from ..errors import AdapterError, ArgumentError, ClusterError
 from ..internals import integer
+from ..storage.files import read_file
 from .spill import GpuSpill
 from .worker import (
     RESOURCE,
@@ -338,7 +339,7 @@ def check_address(address: str, *, insecure: bool, remedy: str) -> str:
 
 def _address_in(path: Path) -> str:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))["address"]
+        found = json.loads(read_file(path))["address"]
     except OSError as error:
         raise ArgumentError(f"the scheduler file {path} cannot be read: {error.strerror}") from error
     except (ValueError, KeyError, TypeError) as error:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from itertools import starmap
 from multiprocessing import get_context
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeAlias, cast
@@ -21,12 +21,9 @@ from ..errors import ArgumentError, BadResultsFile
 from .members import failed_member, fleet_of, host_of, merge
 from .model import SCHEMA, Fleet
 
-_MIB = 1 << 20
-_MOST_RESULTS_BYTES = 32 * _MIB
-_MOST_FLEET_BYTES = 256 * _MIB
-#: Files that are read one after the other; and from where on processes help.
+_MOST_RESULTS_BYTES = 32 << 20
+#: Files that a process reads one after the other; of more, others help.
 _CHUNK = 125
-_LEAST_CHUNKS = 2
 
 
 def read_fleet(
@@ -76,23 +73,16 @@ _Part: TypeAlias = tuple[Fleet, str | None]
 
 
 def _parts(tasks: Sequence[_Task], processes: int) -> Iterator[_Part]:
-    chunks = [tasks[first : first + _CHUNK] for first in range(0, len(tasks), _CHUNK)]
-    if processes < 2 or len(chunks) < _LEAST_CHUNKS:
-        for chunk in chunks:
-            yield from _read_chunk(chunk)
+    if processes < 2 or len(tasks) <= _CHUNK:
+        yield from starmap(_part, tasks)
         return
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        for found in pool.map(_read_chunk, chunks):
-            yield from found
-
-
-def _read_chunk(tasks: Sequence[_Task]) -> list[_Part]:
-    return [_part(*task) for task in tasks]
+        yield from pool.map(_part, *zip(*tasks, strict=True), chunksize=_CHUNK)
 
 
 def _part(path: Path, name: str, folder: Path | None) -> _Part:
     try:
-        content = _content(path)
+        content = content_of(path)
         data = _parse_quickly(content, path.name)
         if not is_fleet(data):
             return _member(data, content, path, name, folder), None
@@ -217,18 +207,6 @@ def member_path(fleet_path: Path, file: str) -> Path:
 def _is_outside(file: str) -> bool:
     parts = PurePosixPath(file)
     return parts.is_absolute() or ".." in parts.parts or "\\" in file or ":" in file
-
-
-def _content(path: Path) -> bytes:
-    try:
-        found = path.stat()
-    except OSError as error:
-        raise BadResultsFile(f"{path.name}: cannot be read: {error.strerror or error}") from error
-    if not stat.S_ISREG(found.st_mode):
-        raise BadResultsFile(f"{path.name}: is no regular file")
-    if found.st_size > _MOST_FLEET_BYTES:
-        raise BadResultsFile(f"{path.name}: has {found.st_size:,} bytes, but files have at most {_MOST_FLEET_BYTES:,}")
-    return content_of(path)
 
 
 def _name_below(path: Path, folder: Path | None) -> str | None:

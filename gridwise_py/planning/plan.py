@@ -319,8 +319,21 @@ class Plan:
 
     @classmethod
     def from_json(cls, text: str) -> Plan:
-        """Return the plan of `to_json`, with all run-time checks."""
-        data = json.loads(text)
+        """Return the plan of `to_json`, with all run-time checks.
+
+        Raises
+        ------
+        ArgumentError
+            If the text is none.
+        """
+        try:
+            return cls._from_dict(json.loads(text))
+        except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+            problem = f"{type(error).__name__}: {error}"[:200]
+            raise ArgumentError(f"this text is no plan ({problem}); write one by gw.Plan.to_json()") from error
+
+    @classmethod
+    def _from_dict(cls, data: Mapping[str, Any]) -> Plan:
         shaders = {
             sha256(shader["text"]): Shader(shader["text"], "all", tuple(shader["features"]), "file")
             for shader in data["shaders"].values()

@@ -32,7 +32,7 @@ from ..planning.shaders import load_templates, prologue
 from ..timing.queries import TimingHelper
 from ..tuning.store import TuningStore
 from ..types.capabilities import Capabilities
-from ..warn import warn
+from ..warn import warn, warn_of_variables
 
 # Every optional feature that some kernel or measurement can use.
 _USEFUL_FEATURES = (
@@ -65,6 +65,8 @@ class AdapterDescription:
         What `request_device` takes.
     name, type, backend, vendor, driver : str
     features : tuple of str
+    problem : str or None
+        Why it makes no device, as far as that is known without a try; else None.
     """
 
     index: int
@@ -74,9 +76,11 @@ class AdapterDescription:
     vendor: str
     driver: str
     features: tuple[str, ...]
+    problem: str | None = None
 
     def __str__(self) -> str:
-        return f"[{self.index}] {self.name} ({self.type}, {self.backend}, {self.driver})"
+        problem = "" if self.problem is None else f": {self.problem}"
+        return f"[{self.index}] {self.name} ({self.type}, {self.backend}, {self.driver}){problem}"
 
     def __repr__(self) -> str:
         return f"AdapterDescription({self})"
@@ -84,12 +88,20 @@ class AdapterDescription:
     def _repr_html_(self) -> str:
         rows = [
             ("type", self.type), ("backend", self.backend), ("vendor", self.vendor), ("driver", self.driver),
-            ("features", ", ".join(self.features)),
+            ("features", ", ".join(self.features)), *([] if self.problem is None else [("problem", self.problem)]),
         ]  # fmt: skip
         return table_of(f"[{self.index}] {self.name}", ("", ""), rows, texts=(0, 1)).html()
 
 
+def _problem_of(adapter: wgpu.GPUAdapter) -> str | None:
+    """Return why an adapter makes no device; None if nothing is known. Dawn's process ends if it tries this one."""
+    is_null = "null hardware" in adapter.info["device"].casefold()  # Mesa's RADV, where RADV_FORCE_FAMILY is set
+    return "it is no hardware, only a compiler; unset RADV_FORCE_FAMILY" if is_null else None
+
+
 def _type_rank(adapter: wgpu.GPUAdapter) -> int:
+    if _problem_of(adapter) is not None:
+        return len(_TYPE_ORDER)
     kind = adapter.info["adapter_type"]
     return _TYPE_ORDER.index(kind) if kind in _TYPE_ORDER else _TYPE_ORDER.index("Unknown")
 
@@ -145,6 +157,7 @@ def _describe(index: int, adapter: wgpu.GPUAdapter) -> AdapterDescription:
         info["vendor"],
         info["description"],
         tuple(sorted(engine_of(adapter).features_of(adapter))),
+        _problem_of(adapter),
     )
 
 
@@ -245,6 +258,7 @@ def request_device(
     ...
     """
     check_process()
+    warn_of_variables()
     holds_clock, maps_arrays = settings.hold_clock(), settings.map_arrays()
     limit_s = settings.checked_timeout_s(timeout_s, "timeout_s")
     if not isinstance(adapter, wgpu.GPUAdapter):
@@ -260,18 +274,20 @@ def request_device(
         toggles = settings.toggles() if own.NAME == "dawn" else {}
     has = own.features_of(adapter)
     features = [f for f in useful if f in has]
+    name = adapter.info["device"]
+    if (problem := _problem_of(adapter)) is not None:
+        raise DeviceError(f"adapter {name!r} makes no device: {problem}")
     try:
         with _templates_meanwhile():
             device = own.request_device(adapter, label, features, toggles)
     except (wgpu.GPUError, RuntimeError) as error:  # what wgpu-py raises; our own errors are neither
-        name = adapter.info["device"]
         raise DeviceError(
             f"adapter {name!r} is listed, but makes no device ({error}); update its driver, or take another of "
             f"gw.list_adapters()"
         ) from error
     missing = set(features) - set(device.features)
     if missing:
-        raise AdapterError(f"adapter {adapter.info['device']!r} refused features it lists: {sorted(missing)}")
+        raise AdapterError(f"adapter {name!r} refused features it lists: {sorted(missing)}")
     state_of(device)  # takes note of a destroy() from here on
     if timeout_s is not None:
         set_timeout_s(device, limit_s)

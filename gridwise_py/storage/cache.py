@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
+import os
+import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
 from .. import settings
-from .files import write_whole
+from .files import read_file, write_whole
 
 
 def cache_folder() -> Path | None:
@@ -28,6 +31,32 @@ def cache_folder() -> Path | None:
         return platformdirs.user_cache_path("gridwise_py", appauthor=False)
     except (RuntimeError, OSError, KeyError):  # raised by pathlib, platformdirs and pwd if there is no home
         return None
+
+
+def code_folder(name: str) -> Path | None:
+    """Return a folder of the cache that code is read from, made if need be; None where others could change it.
+
+    Whoever can write there decides what this process does. So it belongs to the user, and nobody else may write in it,
+    nor replace it in the folder above.
+    """
+    parent = cache_folder()
+    if parent is None:
+        return None
+    folder = parent / name
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+        found, above = folder.lstat(), parent.stat()
+    except OSError:
+        return None
+    if not stat.S_ISDIR(found.st_mode):
+        return None
+    if not hasattr(os, "geteuid"):
+        return folder
+    is_own = found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    is_stuck = not above.st_mode & stat.S_IWOTH or above.st_mode & stat.S_ISVTX
+    return folder if is_own and is_stuck and above.st_uid in (0, os.geteuid()) else None
 
 
 def _path(kind: str, key: Mapping[str, str]) -> Path | None:
@@ -70,10 +99,7 @@ def load(kind: str, key: Mapping[str, str], form: int) -> dict[str, Any] | None:
 
 def _read(path: Path | None) -> dict[str, Any] | None:
     try:
-        # Reading a pipe would wait for its writer.
-        if path is None or not path.is_file():
-            return None
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = None if path is None else json.loads(read_file(path))
     except (OSError, ValueError, RecursionError):
         return None
     return cast(dict[str, Any], data) if isinstance(data, dict) else None

@@ -1,4 +1,4 @@
-"""Writes files completely or not at all, and replaces no file but the one that a caller names."""
+"""Reads regular files only; writes them completely or not at all, and replaces none but the one that a caller names."""
 
 from __future__ import annotations
 
@@ -16,6 +16,35 @@ from typing import BinaryIO
 # Absent on Windows: there a link needs a privilege, and a file opened without O_BINARY gets other line ends.
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _PART_SUFFIX = ".part"
+# A pipe is opened at once, not when somebody writes, and a terminal does not become that of this process.
+_AS_IT_IS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
+_MOST_BYTES = 256 << 20
+#: What `standard_output` keeps.
+_kept_output: list[BinaryIO] = []
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a file for reading, as all that may come from strangers: a pipe or a device may never end.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read, is no regular file, or too large.
+    """
+    descriptor = os.open(path, _AS_IT_IS)
+    found = os.fstat(descriptor)
+    if stat.S_ISREG(found.st_mode) and found.st_size <= _MOST_BYTES:
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
+    of_size = f"it has {found.st_size:,} bytes, and files have at most {_MOST_BYTES:,}"
+    problem = of_size if stat.S_ISREG(found.st_mode) else "it is no regular file"
+    raise OSError(errno.EINVAL, problem, str(path))
+
+
+def read_file(path: Path) -> bytes:
+    """Return the content of a file; see `open_regular`."""
+    with open_regular(path) as file:
+        return file.read()
 
 
 def is_stream(path: Path) -> bool:
@@ -30,6 +59,27 @@ def is_stdout(path: Path) -> bool:
     with contextlib.suppress(AttributeError, OSError, ValueError):  # closed, or replaced by a test
         return found is not None and os.path.samestat(os.fstat(sys.__stdout__.fileno()), found)  # type: ignore[union-attr]
     return False
+
+
+@contextlib.contextmanager
+def standard_output() -> Generator[Path]:
+    """Keep standard output for one file; what is printed meanwhile, also by child processes, goes to standard error.
+
+    Yields
+    ------
+    Path
+        Of that output.
+    """
+    sys.stdout.flush()
+    with os.fdopen(os.dup(1), "wb") as kept, open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno() if sys.__stderr__ is None else 2, 1)
+        _kept_output.append(kept)
+        try:
+            with contextlib.redirect_stdout(sys.stderr):
+                yield Path(f"/dev/fd/{kept.fileno()}")
+        finally:
+            _kept_output.remove(kept)
+            os.dup2(kept.fileno(), 1)
 
 
 @contextlib.contextmanager
@@ -169,7 +219,7 @@ def _new_beside(target: Path) -> tuple[int, str]:
 
 def _own_output(found: os.stat_result) -> int | None:
     """Return the descriptor of the process's own output that a path stands for (/dev/stdout); else None."""
-    for stream in (sys.__stdout__, sys.__stderr__):
+    for stream in (*_kept_output, sys.__stdout__, sys.__stderr__):
         with contextlib.suppress(AttributeError, OSError, ValueError):
             if os.path.samestat(os.fstat(stream.fileno()), found):  # type: ignore[union-attr]
                 return stream.fileno()  # type: ignore[union-attr]

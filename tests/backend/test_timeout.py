@@ -170,6 +170,8 @@ def test_the_environment_is_read_at_the_first_wait(device, monkeypatch):
     gw.synchronize(by_environment)  # it is fixed
     with pytest.raises(gw.ArgumentError, match="GRIDWISE_TIMEOUT_S='nonsense' must be a number of seconds over 0"):
         gw.synchronize(gw.request_device(device.adapter))
+    monkeypatch.setenv("GRIDWISE_TIMEOUT_S", "1e300")  # no clock counts so far
+    assert gw.sum(gw.ones(3, "u32", device=gw.request_device(device.adapter))).item() == 3
     monkeypatch.setenv("GRIDWISE_TIMEOUT_S", "")
     made = gw.request_device(device.adapter)
     gw.synchronize(made)

@@ -329,10 +329,10 @@ def test_each_round_has_a_process_of_its_own(written, device, monkeypatch):
 
 
 @pytest.mark.usefixtures("device")
-def test_a_point_without_a_right_variant_fails_the_command(written):
+def test_a_point_without_a_right_variant_fails_the_command(written, capfd):
     result = _run("tune", "mine.py", "--n", "256", "-a", "term=wrong,broken", "--format", "json")
     assert result.exit_code == 4, result.output
-    (point,) = json.loads(result.stdout)["points"]
+    (point,) = json.loads(capfd.readouterr().out)["points"]
     assert point["best"] is None
     assert _run("tune", "mine.py", "--n", "256", "-a", "term=broken").exit_code == 2
 

@@ -374,6 +374,25 @@ def test_arguments_that_are_too_large_for_a_page_are_refused(device, own_sweeps_
         bundle_of(own_sweeps_of(names=["one"]), BENCH_PROTOCOL, device=device)
 
 
+def test_the_command_leaves_out_and_names_what_a_page_cannot_run(device, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(
+        OWN.replace(
+            "@gw.benchmarked(n=[200], mode",
+            """@gw.benchmarked(n=[200])
+def other(device, n):
+    return gw.Benchmark(gw.Reduce(device, "u32"), {"input": np.arange(n, dtype="u4")}, lambda input: input.sum())
+@gw.benchmarked(n=[200], mode""",
+        )
+    )
+    done = _call("mine.py")
+    assert done.exit_code == 0, done.output
+    assert re.search(r"left out: mine\.other n=200: a page runs gw\.Kernels", done.stderr)
+    assert "3 cases" in done.stderr
+    done = _call("mine.py", "other", "-o", "none.html")
+    assert (done.exit_code, (tmp_path / "none.html").exists()) == (2, False), "a page of nothing"
+
+
 # ---- the page
 
 

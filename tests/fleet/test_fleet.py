@@ -16,6 +16,7 @@ from gridwise_py.fleet.judge import LEAST_PEERS, judge
 from gridwise_py.fleet.members import fleet_of, host_of, merge
 from gridwise_py.fleet.model import Status, Verdict
 from gridwise_py.fleet.table import fleet_lines
+from gridwise_py.storage import files
 from gridwise_py.storage.json_files import json_text
 from helpers.fleets import fleet, results
 from helpers.fuzz_results import mutate
@@ -375,8 +376,8 @@ def test_large_files_are_not_read(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(fleet_files, "_MOST_RESULTS_BYTES", 1000)
     with pytest.raises(gw.ArgumentError, match="at most 1,000"):
         read_fleet([tmp_path / "n0-gpu0.json"])
-    monkeypatch.setattr(fleet_files, "_MOST_FLEET_BYTES", 500)
-    monkeypatch.setattr(fleet_files, "content_of", lambda path: pytest.fail("read"))
+    monkeypatch.setattr(files, "_MOST_BYTES", 500)
+    monkeypatch.setattr(files.os, "fdopen", lambda *args: pytest.fail("read"))
     with pytest.raises(gw.ArgumentError, match="at most 500"):
         read_fleet([tmp_path / "n0-gpu0.json"])
 

@@ -392,3 +392,9 @@ def test_work_without_operators_has_no_flops():
     work = gw.Work(items=3, read_bytes=12, write_bytes=24)
     assert (work.flops, work.moved_bytes) == (0, 36)
     assert gw.Copy.plan_for(capabilities=gw.Capabilities(), lengths={"input": 5, "output": 5}).work.flops == 0
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", "[" * 100_000, '{"shaders": {}, "buffers": [{}], "steps": [null]}'])
+def test_a_text_that_is_no_plan_is_an_argument_error(text):
+    with pytest.raises(gw.ArgumentError, match=r"this text is no plan \(.*\); write one by gw\.Plan\.to_json\(\)"):
+        Plan.from_json(text)

@@ -109,6 +109,5 @@ def test_without_a_folder_nothing_is_kept(disk, compiled, monkeypatch):
     disk.write_text("a file, where the folder would be")
     assert _next_process() == THREE
     monkeypatch.setattr(cache, "cache_folder", lambda: None)
-    monkeypatch.setattr("gridwise_py.planning.template_cache.cache_folder", lambda: None)
     assert _next_process() == THREE
     assert len(compiled) == 2

@@ -57,10 +57,22 @@ def test_toggles_are_on_unless_they_are_off(monkeypatch):
         settings.toggles()
 
 
+def test_a_variable_without_effect_is_told_once(device, monkeypatch, tmp_path):
+    monkeypatch.setenv("GRIDWISE_TIMEOUT", "3")
+    monkeypatch.setenv("GRIDWISE_ELSE", "of other software")
+    monkeypatch.setenv("GRIDWISE_CACHE_DIR", str(tmp_path / "file"))
+    (tmp_path / "file").touch()
+    with pytest.warns(gw.GridwiseWarning) as told:
+        _ = [gw.request_device(device.adapter) for _ in range(2)]
+    first, second = sorted(str(one.message) for one in told)
+    assert first.startswith(f"GRIDWISE_CACHE_DIR={tmp_path / 'file'}: File exists, so each process tests and compiles")
+    assert second == "the environment variable GRIDWISE_TIMEOUT has no effect; did you mean 'TIMEOUT_S'?"
+
+
 @pytest.mark.parametrize("name", FOLDERS)
 def test_folders(monkeypatch, tmp_path, name):
     read = FOLDERS[name]
-    for value, wanted in (("", None), (str(tmp_path), tmp_path), ("0", Path("0"))):
+    for value, wanted in (("", None), (str(tmp_path), tmp_path), ("0", Path.cwd() / "0")):
         monkeypatch.setenv(name, value)
         assert read() == wanted
     monkeypatch.delenv(name)

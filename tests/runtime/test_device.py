@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -240,6 +241,21 @@ def test_the_device_that_pygfx_shares_works():
 
     shared = renderers.get_shared().device
     np.testing.assert_array_equal(gw.cumsum(X, dtype=np.uint32, device=shared), np.cumsum(X, dtype=np.uint32))
+
+
+def test_a_gpu_that_is_not_there_is_marked_comes_last_and_is_not_tried(device, monkeypatch):
+    """Mesa lists one where RADV_FORCE_FAMILY is set, and Dawn's process ends as it tries it."""
+
+    facts = {"device": "Null hardware (RADV GFX1100)", "adapter_type": "DiscreteGPU"}
+    null, engine = SimpleNamespace(info={**device.adapter.info, **facts}), inside.engine_of(device)
+    monkeypatch.setattr(engine, "adapters", lambda: [null, device.adapter])
+    monkeypatch.setattr(engine, "features_of", lambda thing: set())
+    monkeypatch.setattr(engine, "request_device", lambda *_: pytest.fail("tried"))
+    first, last = gw.list_adapters()
+    assert (first.problem, last.problem) == (None, "it is no hardware, only a compiler; unset RADV_FORCE_FAMILY")
+    assert str(last).endswith("unset RADV_FORCE_FAMILY")
+    with pytest.raises(gw.DeviceError, match=r"'Null hardware .*' makes no device: it is no hardware"):
+        gw.request_device("null")
 
 
 @pytest.mark.parametrize("error", [RuntimeError("Parent device is lost"), wgpu.GPUError("no memory")])

@@ -7,6 +7,7 @@ interpreter of this process with its packages, so that only the library differs.
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import io
 import os
@@ -17,14 +18,16 @@ import sys
 import tarfile
 import tempfile
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ... import settings
 from ...errors import ArgumentError
-from ...storage.cache import cache_folder
+from ...storage.cache import code_folder
+from ...storage.locks import Locked, locked
 
 _PACKAGE = "gridwise_py"
 #: The parts of a checkout that the library needs.
@@ -100,7 +103,7 @@ class Environment:
 
 
 def find_environment(given: str, *, say: Callable[[str], None] = lambda text: None) -> Environment:
-    """Return the environment that a user named; a revision, wheel or requirement is put into the cache folder.
+    """Return the environment that a user named; revisions, wheels and requirements are unpacked.
 
     Parameters
     ----------
@@ -218,17 +221,14 @@ def _inside(file: Path, repository: Path) -> Path:
     return (file.absolute().parent.resolve() / file.name).relative_to(repository.resolve())
 
 
-def _tree(given: str, repository: Path, commit: str) -> Path:
-    """Return a folder of the cache with all files of a revision: kernels may lie beside the file that loads them."""
-
-    def fill(into: Path) -> None:
-        packed = _git(repository, "archive", "--format=tar", commit)
-        if packed is None:
-            raise ArgumentError(f"git cannot give the files of {given!r} ({commit[:10]})")
-        with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
-            archive.extractall(into, **_SAFELY)
-
-    return _kept(f"tree-{commit}", fill)
+def _tree(given: str, repository: Path, commit: str, parts: Sequence[str] = ()) -> Path:
+    """Return a folder with all files of a revision, or some parts: kernels may lie beside the file that loads them."""
+    packed = _git(repository, "archive", "--format=tar", commit, "--", *parts)
+    if packed is None:
+        raise ArgumentError(f"git cannot give the files of {given!r} ({commit[:10]})")
+    with _new_folder() as folder, tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+        archive.extractall(folder, **_SAFELY)
+    return folder
 
 
 # ---- revisions
@@ -264,17 +264,11 @@ def _of_revision(given: str, folder: Path, commit: str) -> Environment:
     top = _git(folder, "rev-parse", "--show-toplevel")
     assert top is not None, "a commit was found here"
     repository = Path(top.decode().strip())
-
-    def fill(into: Path) -> None:
-        listed = _git(repository, "ls-tree", "--name-only", commit) or b""
-        parts = [name for name in _CONTENT if name in listed.decode().splitlines()]
-        packed = _git(repository, "archive", "--format=tar", commit, "--", *parts) if _PACKAGE in parts else None
-        if packed is None:
-            raise ArgumentError(f"{given!r} ({commit[:10]}) of {repository.name} has no package {_PACKAGE}")
-        with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
-            archive.extractall(into, **_SAFELY)
-
-    return Environment(given, "revision", Path(sys.executable), _kept(f"revision-{commit}", fill), commit)
+    listed = _git(repository, "ls-tree", "--name-only", commit) or b""
+    parts = [name for name in _CONTENT if name in listed.decode().splitlines()]
+    if _PACKAGE not in parts:
+        raise ArgumentError(f"{given!r} ({commit[:10]}) of {repository.name} has no package {_PACKAGE}")
+    return Environment(given, "revision", Path(sys.executable), _tree(given, repository, commit, parts), commit)
 
 
 # ---- wheels and requirements
@@ -282,25 +276,17 @@ def _of_revision(given: str, folder: Path, commit: str) -> Environment:
 
 def _of_wheel(given: str, wheel: Path) -> Environment:
     try:
-        digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
-    except OSError as error:
-        raise ArgumentError(f"the wheel {wheel} cannot be read: {error.strerror or error}") from error
-
-    def fill(into: Path) -> None:
-        try:
-            with zipfile.ZipFile(wheel) as archive:
-                if f"{_PACKAGE}/__init__.py" not in archive.namelist():
-                    raise ArgumentError(f"the wheel {wheel.name} has no package {_PACKAGE}")
-                archive.extractall(into)  # zipfile drops absolute paths and "..", which lead out of the folder
-        except zipfile.BadZipFile as error:
-            raise ArgumentError(f"{wheel.name} is no wheel: {error}") from error
-
-    return Environment(given, "wheel", Path(sys.executable), _kept(f"wheel-{digest[:40]}", fill))
+        with _new_folder() as folder, zipfile.ZipFile(wheel) as archive:
+            if f"{_PACKAGE}/__init__.py" not in archive.namelist():
+                raise ArgumentError(f"the wheel {wheel.name} has no package {_PACKAGE}")
+            archive.extractall(folder)  # zipfile drops absolute paths and "..", which lead out of the folder
+    except zipfile.BadZipFile as error:
+        raise ArgumentError(f"{wheel.name} is no wheel: {error}") from error
+    return Environment(given, "wheel", Path(sys.executable), folder)
 
 
 def _of_requirement(given: str, say: Callable[[str], None]) -> Environment:
-    """Make a virtual environment, and let pip install into it."""
-    digest = hashlib.sha256(f"{sys.version}\n{given}".encode()).hexdigest()
+    """Make a virtual environment, and let pip install into it; once for all runs where a cache can be trusted."""
     inside = Path("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
     def fill(into: Path) -> None:
@@ -308,8 +294,21 @@ def _of_requirement(given: str, say: Callable[[str], None]) -> Environment:
         _need([sys.executable, "-m", "venv", str(into)], f"a virtual environment for {given!r} cannot be made")
         _need([str(into / inside), "-m", "pip", "install", "--quiet", given], f"pip cannot install {given!r}")
 
-    # A virtual environment cannot be moved: its scripts name its folder.
-    return Environment(given, "requirement", _kept(f"requirement-{digest[:40]}", fill, in_place=True) / inside)
+    cache = code_folder("environments")
+    try:
+        if cache is None:
+            raise OSError
+        made = cache / hashlib.sha256(f"{sys.version}\n{given}".encode()).hexdigest()[:40]
+        with locked(made):
+            if not (made / "complete").is_file():
+                # In its place, as a virtual environment cannot be moved: its scripts name its folder.
+                shutil.rmtree(made, ignore_errors=True)
+                fill(made)
+                (made / "complete").touch()
+    except (OSError, Locked):  # read-only, full, or another process makes it now
+        with _new_folder() as made:
+            fill(made)
+    return Environment(given, "requirement", made / inside)
 
 
 def _need(command: Sequence[str], problem: str) -> None:
@@ -322,33 +321,15 @@ def _need(command: Sequence[str], problem: str) -> None:
         raise ArgumentError(f"{problem}: {said[-1] if said else f'exit code {done.returncode}'}")
 
 
-# ---- the cache
+# ---- where they are
 
 
-def _kept(name: str, fill: Callable[[Path], None], *, in_place: bool = False) -> Path:
-    """Return a folder of the cache, made by `fill` if it is not there; it appears completely or not at all."""
-    cache = cache_folder()
-    parent = (Path(tempfile.gettempdir()) / "gridwise_py" if cache is None else cache) / "ab"
-    done = parent / name
-    mark = parent / f"{name}.complete"
-    if done.is_dir() and (not in_place or mark.is_file()):
-        return done
+@contextmanager
+def _new_folder() -> Generator[Path]:
+    """Make a folder that lives as long as this process: what runs there may write into it."""
+    folder = Path(tempfile.mkdtemp(prefix="gridwise-ab-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     try:
-        parent.mkdir(parents=True, exist_ok=True)
-        if in_place:
-            shutil.rmtree(done, ignore_errors=True)
-            fill(done)
-            mark.touch()
-            return done
-        with tempfile.TemporaryDirectory(dir=parent, prefix=".") as made:
-            content = Path(made) / "content"
-            content.mkdir()
-            fill(content)
-            try:
-                content.rename(done)
-            except OSError:
-                if not done.is_dir():  # else another process made it meanwhile
-                    raise
+        yield folder
     except OSError as error:
-        raise ArgumentError(f"{parent} cannot hold an environment: {error.strerror or error}") from error
-    return done
+        raise ArgumentError(f"{folder} cannot hold an environment: {error.strerror or error}") from error

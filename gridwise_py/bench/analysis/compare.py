@@ -629,12 +629,12 @@ def _quantity_rows(old: Results, new: Results, threshold: float) -> Iterator[Row
             found = None if one.judge is None else one.judge(sides[0][key], sides[1][key], threshold)
             if found is None or None in values:
                 continue
-            old, new = (
+            before, after = (
                 (value or 0.0, one.shown_text(pool[key], value)) for pool, value in zip(pools, values, strict=True)
             )
             verdict, note = (None, found) if isinstance(found, str) else (found, "")
             case = pools[0][key].name_with_n
-            yield Row(case, "quantity", one.heading, verdict, note, gated=False, numbers=(old, new))
+            yield Row(case, "quantity", one.heading, verdict, note, gated=False, numbers=(before, after))
 
 
 def _parts(old: list[Result], new: list[Result], case: str, notes: list[str]) -> list[_Part]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import importlib.machinery
 import importlib.util
 import inspect
+import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, TracebackType
@@ -126,16 +128,28 @@ class OwnWorkload:
     def guarded(self, call: Callable[[], Any]) -> Any:
         """Call the user's code; raise what it raises as an ArgumentError that names its line."""
         try:
-            return call()
-        except (MemoryError, wgpu.GPUError, DeviceError, OwnCodeError):
+            with _in_this_process():
+                return call()
+        except (KeyboardInterrupt, MemoryError, wgpu.GPUError, DeviceError, OwnCodeError):
             raise
         except GridwiseError as error:
             line = _line_in(error.__traceback__, self.path)
             if line is None:
                 raise
             raise OwnCodeError(in_one_line(error, self.path)) from error
-        except Exception as error:
+        except BaseException as error:  # SystemExit, too: the exit code of a command is a verdict
             raise OwnCodeError(in_one_line(error, self.path)) from error
+
+
+@contextmanager
+def _in_this_process() -> Generator[None]:
+    """End a child process that the code of a user forks, where it leaves this code: it would measure and write, too."""
+    process = os.getpid()
+    try:
+        yield
+    finally:
+        if os.getpid() != process:
+            os._exit(0)
 
 
 def load_benchmarks(path: str | Path) -> dict[str, OwnWorkload]:
@@ -161,7 +175,8 @@ def load_benchmarks(path: str | Path) -> dict[str, OwnWorkload]:
     sys.modules[name] = module
     with collecting() as declared:
         try:
-            spec.loader.exec_module(module)
+            with _in_this_process():
+                spec.loader.exec_module(module)
         except KeyboardInterrupt:
             raise
         except GridwiseError as error:  # a benchmark that is declared wrongly, most often

@@ -7,6 +7,7 @@ measured with the reports of their tests, writes the file and prints the summary
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 from collections.abc import Generator
 from pathlib import Path
@@ -19,7 +20,7 @@ from ...display.terminal import clean
 from ...errors import ArgumentError, GridwiseError
 from ...extras import check_bench_is_installed
 from ...internals import expect_software
-from ...storage.cache import cache_folder
+from ...storage.cache import code_folder
 from ..results.model import Result
 from .fixture import GpuBenchmark
 from .session import Files, Kept, Session
@@ -193,12 +194,8 @@ def _is_benchmark(item: pytest.Item) -> bool:
 
 def _lock_path() -> Path:
     """Return the path whose lock a benchmark holds, the same for all of the user's processes on this machine."""
-    folder = cache_folder()
-    try:
-        if folder is not None:
-            folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=folder):  # a lock that cannot be made keeps nobody out
-                return folder / "gpu-benchmark"
-    except OSError:
-        pass
-    return Path(tempfile.gettempdir()) / "gridwise-gpu-benchmark"
+    folder = code_folder("locks")
+    # A lock that cannot be made keeps nobody out.
+    if folder is None or not os.access(folder, os.W_OK):
+        folder = Path(tempfile.gettempdir())
+    return folder / "gridwise-gpu-benchmark"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ...errors import ArgumentError, BadResultsFile
+from ...storage.files import read_file
 from .browser_document import results_of_page
 from .browser_file import page_of
 from .browser_model import BROWSER_SCHEMA
@@ -47,7 +48,7 @@ def read_results(path: str | Path) -> Results:
 def content_of(path: Path) -> bytes:
     """Return the content of a file; raise BadResultsFile if it cannot be read."""
     try:
-        return path.read_bytes()
+        return read_file(path)
     except OSError as error:
         raise BadResultsFile(f"{path.name}: cannot be read: {error.strerror or error}") from error
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import BadResultsFile
+from ...storage.files import open_regular
 from .model import Result, Results
 
 
@@ -48,7 +49,7 @@ def read_ticks(path: str | Path, document: Results, result: Result) -> np.ndarra
     if path.is_symlink() and not beside.exists():
         beside = Path(os.path.realpath(path)).with_name(document.ticks_file)
     try:
-        with np.load(beside, allow_pickle=False) as arrays:
+        with open_regular(beside) as file, np.load(file, allow_pickle=False) as arrays:
             ticks = arrays[name]
     except Exception as error:  # a broken archive makes zipfile, zlib and numpy raise various exceptions
         raise BadResultsFile(

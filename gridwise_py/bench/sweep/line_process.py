@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import queue
 import signal
 import subprocess
@@ -11,6 +12,8 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import IO, Any, Self
+
+from ... import settings
 
 # A process without work ends at once; a driver may hang at its end.
 _END_TIMEOUT_S = 20.0
@@ -46,8 +49,9 @@ class LineProcess:
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # closed in `kill`
         # If an interrupt loses the process here, its input is closed with the object, and it ends.
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, env=environment
-        )
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, env=environment,
+            cwd=settings.START if os.path.isdir(settings.START) else None,
+        )  # fmt: skip
         self.pid: int = self._process.pid
         self._answers: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         threading.Thread(target=self._read, name="gridwise worker answers", daemon=True).start()

@@ -15,6 +15,7 @@ from typing import Any, cast
 from ...errors import ArgumentError
 from ...internals import REGISTRY
 from ...settings import SHADER_CHECKS
+from ...storage.files import read_file
 from ..cases.benchmarked import axis_text
 from ..cases.case import YARDSTICK, Case
 from ..cases.mode import MODES, Mode
@@ -299,7 +300,7 @@ def load_suite(name: str) -> Suite:
             f"there is no suite {name!r}; there are {', '.join(suite_names())}, or give the path of a .toml file"
         )
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = tomllib.loads(read_file(path).decode())
     except OSError as error:
         raise ArgumentError(f"suite {path.name}: cannot be read: {error.strerror or error}") from error
     except RecursionError as error:
