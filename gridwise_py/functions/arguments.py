@@ -20,10 +20,12 @@ from ..runtime.chunked_array import ChunkedArray, Items
 from ..runtime.context import check_device, context_of
 from ..runtime.device import default_device
 from ..runtime.host_items import cast_items
-from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype, value_words
+from ..types.datatype import DATATYPES, ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype, value_words
+from ..types.expression import Expression, stored_field
 from ..types.operators import TracedOp
 from ..types.options import MOST_U32, integer
 from ..types.program import Flat
+from ..types.shapes import check_one_shape
 
 PrimitiveT = TypeVar("PrimitiveT", bound=Primitive)
 
@@ -287,6 +289,23 @@ def in_datatype(call: str, name: str, items: Any, datatype: Datatype) -> Any:
     return items.astype(datatype.dtype)
 
 
+def is_mixed(first: Any, second: Any) -> bool:
+    """Whether numpy compares integers of two arrays as float64, since no integers hold both."""
+    kinds = {first.dtype.kind, second.dtype.kind}
+    return kinds == {"i", "u"} and np.result_type(first.dtype, second.dtype).kind == "f"
+
+
+def same_bits(items: Any, dtype: Any = np.uint64) -> Any:
+    """Return integers as others of 8 bytes with the same bits: as the same numbers, unless `is_beyond`."""
+    return (items if items.dtype.itemsize == 8 else items.astype(np.dtype(f"{items.dtype.kind}8"))).view(dtype)
+
+
+def is_beyond(bits: Array) -> Expression:
+    """Return whether integers of 8 bytes are negative, or 2**63 and more: other numbers with and without a sign."""
+    words = [(name, DATATYPES["u32"]) for name in ("low", "high")]
+    return stored_field(bits.ravel().view("u32"), words, "high") >= 2**31
+
+
 def stored_leaves(call: str, flat: Flat) -> dict[str, Any]:
     """Return the Arrays of an expression by the names of its leaves.
 
@@ -410,6 +429,7 @@ class Call:
         self._device: wgpu.GPUDevice | None = None
         #: Of arrays, how many items they have; not of expressions, which have as many as their Arrays.
         self.sizes: dict[str, int] = {}
+        self._shapes: dict[str, tuple[int, ...]] = {}
         self._places: dict[tuple[Any, ...], str] = {}
         self._outs: dict[str, Any] = {}
 
@@ -477,6 +497,7 @@ class Call:
         if fuses and isinstance(value, EXPRESSIONS):
             return self.take_expression(name, value, flat=shape == "flat", shares=shares)
         items = self.items(name, value, computes=computes, chunked=chunked)
+        self._shapes[name] = items.shape
         if items.ndim != 1:
             if shape == "flat":
                 items = items.ravel()
@@ -515,6 +536,8 @@ class Call:
         program = flat_of(value)
         arrays = stored_leaves(self.name, program)
         self.on_gpu = True
+        if program.program.streamed:
+            self._shapes[name] = arrays[program.names[min(program.program.streamed)]].shape
         if flat:
             arrays = {leaf: array.ravel() for leaf, array in arrays.items()}
         else:
@@ -602,9 +625,11 @@ class Call:
         )
 
     def check_lengths(self, *names: str, of: str = "items") -> None:
-        """Raise LengthError where inputs have different lengths: those of some arguments, or all."""
-        given = (name for name in names or self.sizes if name in self.sizes)
+        """Raise LengthError where inputs have different lengths or shapes: those of some arguments, or all."""
+        given = [name for name in names or self.sizes if name in self.sizes]
         check_one_length(self.name, {self.shown(name): self.sizes[name] for name in given}, of)
+        shapes = {name: shape for name, shape in self._shapes.items() if not names or name in names}
+        check_one_shape(self.name, {self.shown(name): shape for name, shape in shapes.items()})
 
     def check_one_datatype(self, name: str, like: str) -> None:
         """Raise DatatypeError where an input is of another datatype than a second one."""

@@ -22,6 +22,7 @@ from ..primitives.select import FlatNonzero
 from ..primitives.unique import RunNumbers
 from ..runtime.array import Array, asarray
 from ..runtime.chunked_array import ChunkedArray, Items
+from ..runtime.host_items import integers_and_nulls, with_missing
 from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES
 from ..types.expression import Expression
 from ..types.program import Flat
@@ -553,6 +554,10 @@ def unique(
                 f"{call}: axis={axis!r} of {ndim} dimensions, but rows are not compared here; leave it out for items, "
                 f"or find rows with numpy"
             )
+    nullable = None if isinstance(x, Array) or not equal_nan else integers_and_nulls(x)
+    if nullable is not None and not any(wanted for _, wanted in asked):
+        values = np.append(unique(nullable[0][~nullable[1]], device=device), nullable[0][:1])
+        return with_missing(values, np.arange(values.size) == values.size - 1)
     found = _unique(
         call, x, device, equal_nan=bool(equal_nan), index=bool(return_index), inverse=bool(return_inverse),
         counts=bool(return_counts),

@@ -516,6 +516,12 @@ class _Packing:
         if how == "mean":
             self._pack([("add", converted("f32", present(0))), ("add", one)], name, f32, "mean")
         elif how in ("var", "std"):
+            is_leaf = node.kind in ("leaf", "component")
+            if node.type != "f32" and not (is_leaf and node.value.datatype.itemsize_bytes < 4):
+                raise DatatypeError(
+                    f"{self._what}: {name}= is the {how} of {node.type}, of which f32 holds 24 bits; where these are "
+                    f"enough, give gw.f32(…) of the items, and else arrays of numpy to gw.group_by()"
+                )
             items = list(moments(converted("f32", present(0))).fields.values())
             store = Store(name, f32, cast(str, how), (0, 1, 2), correction)
             self._own.append((Moments, _struct_of(items), [one, *items[1:]], "", (store,)))

@@ -14,6 +14,7 @@ from typing import Any, Protocol, cast
 from ..errors import ArgumentError
 from ..settings import ShaderChecks, strictest
 from .datatype import DATATYPES, Datatype, Struct
+from .shapes import check_one_shape
 
 #: Steps that compute their operand at another item.
 MOVES = ("previous", "next", "flip", "gather")
@@ -344,7 +345,7 @@ class _Flattening:
             step = self._step(node)
             self._of_node[id(node)] = self._steps.setdefault(step, len(self._steps))
         self._results = tuple(self._of_node[id(root)] for root in roots)
-        self._check_gathers()
+        self._check_leaves()
 
     def flat(self, fields: tuple[str, ...]) -> Flat:
         """Return what was found."""
@@ -355,9 +356,18 @@ class _Flattening:
             tuple(self._scalars.items()), fields,
         )  # fmt: skip
 
-    def _check_gathers(self) -> None:
-        """Refuse gathers from the numbers of items alone, which have no end."""
+    def _check_leaves(self) -> None:
+        """Refuse arrays of several shapes, and gathers from the numbers of items alone, which have no end."""
         program = Program(tuple(self._steps), self._results, tuple(LeafForm("") for _ in self._found))
+        shapes = {name: array.shape for name, array in self._arrays}
+        single = [self._found[step.value].name for step in program.steps if step.kind == "single"]
+        for leaves in (program.aligned, *program.gathered()):
+            names = [self._found[k].name for k in leaves if self._found[k].components == 1]
+            alike = {name: shapes[name] for name in names if name in shapes}
+            if alike:  # numpy's result has the dimensions of an array of one item, too
+                dimensions = len(next(iter(alike.values())))
+                alike |= {name: shapes[name] for name in single if len(shapes[name]) > dimensions}
+            check_one_shape("the expression", alike, broadcasts=True)
         for step in program.steps:
             inside = program.within(step.args[:1], ("previous", "next", "flip")) if step.kind == "gather" else ()
             if any(program.steps[k].kind == "index" for k in inside) and not program.domain(step):
