@@ -210,7 +210,9 @@ def group_by(
     but sums, means, variances and deviations of float16 are float32, and so are variances and deviations of integers.
 
     On the GPU, sums and products are of u32, i32 or f32, and integers wrap; means are of f32, counts of u32. Columns of
-    8 bytes have sums, products, minima, maxima and counts there; in numpy they have no variance.
+    8 bytes have sums, products, minima, maxima and counts there; in numpy float64 has no variance. Variances of
+    integers are exact in numpy, and refused of Arrays with items of 4 bytes. With `skipna` nulls are left out, too, and
+    the integers beside them stay as they are; a result that is missing is NaN, or None beside integers beyond 2**53.
 
     Examples
     --------

@@ -247,6 +247,11 @@ def union1d(ar1: SetItems, ar2: SetItems, *, device: wgpu.GPUDevice | None = Non
     numpy.ndarray or Array
         Of one dimension; an Array carries its count, and nothing is read back.
 
+    Raises
+    ------
+    DatatypeError
+        For int64 and uint64, unless they are of numpy and float64 holds them.
+
     Examples
     --------
     >>> import numpy as np, gridwise_py as gw

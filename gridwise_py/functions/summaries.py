@@ -884,12 +884,11 @@ def _averaging(call: str, skips_nan: bool = False):
         """Parameters
         ----------
         x : numpy.ndarray, Array or expression
-            Of up to 4 bytes, integers of 8, or numpy's float64 and complex64. Integers become float32, where numpy has
-            float64.
+            Of up to 4 bytes, integers of 8, or numpy's float64 and complex64.
         axis : int or tuple of int, optional
             By default all items, of any shape.
         dtype : {"f16", "f32", "f64"} or numpy dtype, optional
-            Of the result. With float64 items of numpy arrays are converted as they are read.
+            Of the result. With float64 floats of numpy arrays are converted as they are read.
         out : numpy.ndarray or Array, optional
             Where to put the result, of its shape; an Array of the result's datatype.
         keepdims : bool, default False
@@ -901,8 +900,8 @@ def _averaging(call: str, skips_nan: bool = False):
 
         Returns
         -------
-        numpy.float32, numpy.ndarray or Array
-            Of float32 for integers.
+        numpy scalar, numpy.ndarray or Array
+            Of the dtype of floats; of integers float64, and in an Array float32. Sums of integers are exact.
 
         Raises
         ------
@@ -1016,6 +1015,7 @@ def average(
     axis : int or tuple of int, optional
         By default all items, of any shape.
     weights : numpy.ndarray or Array, optional
+        Of the shape of `x`; of numpy also of that along `axis`, in its order.
     returned : bool, default False
     keepdims : bool, default False
         Whether these axes stay, with one item each.
@@ -1122,11 +1122,11 @@ def _spreading(call: str, outputs: tuple[Any, ...], skips_nan: bool = False):
         """Parameters
         ----------
         x : numpy.ndarray, Array or expression
-            Of up to 4 bytes, or integers of 8, which become float32.
+            Of up to 4 bytes, or integers of 8, of which float32 holds the distances from the least.
         axis : int or tuple of int, optional
             By default all items.
         dtype : {"f16", "f32"} or numpy dtype, optional
-            Of the result, which is computed in float32.
+            Of the result.
         out : numpy.ndarray or Array, optional
             Where to put the result, of its shape; an Array of the result's datatype.
         ddof : float, default 0
@@ -1187,8 +1187,9 @@ def var() -> None:
     Each item is read once. Of its items of a tile an invocation computes mean and squared distances in two passes over
     its registers, and these are combined by `Moments`. All means are relative to the first item, so their distance from
     0 costs no digits. The relative error is at most some h·(u + n·u²) with u = 2⁻²⁴, where h is the number of tiles of
-    an invocation and of steps that combine invocations: some 200 at 2²⁸ items on a GPU. Along an axis means are not
-    relative to an item: there the error grows with the quotient of mean and standard deviation, as some h·u times it.
+    an invocation and of steps that combine invocations: some 200 at 2²⁸ items on a GPU. Along an axis means of floats
+    are not relative to an item: there the error grows with the quotient of mean and standard deviation, as some h·u
+    times it. Distances of integers are exact before they become floats.
 
     Examples
     --------
