@@ -324,13 +324,11 @@ def stored_leaves(call: str, flat: Flat) -> dict[str, Any]:
     return arrays
 
 
-def check_one_dimension(call: str, flat: Flat, arrays: Mapping[str, Any]) -> None:
+def check_one_dimension(call: str, flat: Flat) -> None:
     """Raise ArgumentError where an expression of Arrays has several dimensions."""
-    shapes = [arrays[flat.names[k]].shape for k in flat.program.aligned]
-    several = next((shape for shape in shapes if len(shape) > 1), None)
-    if several is not None:
+    if len(flat.shape or ()) > 1:
         raise ArgumentError(
-            f"{call}: the expression has shape {several}, but {call} works along one dimension of it; store it with "
+            f"{call}: the expression has shape {flat.shape}, but {call} works along one dimension of it; store it with "
             f"gw.asarray(x), or for all items make it of x.ravel()"
         )
 
@@ -536,12 +534,12 @@ class Call:
         program = flat_of(value)
         arrays = stored_leaves(self.name, program)
         self.on_gpu = True
-        if program.program.streamed:
-            self._shapes[name] = arrays[program.names[min(program.program.streamed)]].shape
+        if program.shape is not None:
+            self._shapes[name] = program.shape
         if flat:
             arrays = {leaf: array.ravel() for leaf, array in arrays.items()}
         else:
-            check_one_dimension(self.name, program, arrays)
+            check_one_dimension(self.name, program)
         if name != "input" or shares:
             names = {leaf: leaf if name == "input" else f"{name}_{leaf}" for leaf in arrays}
             if shares:

@@ -463,7 +463,9 @@ def searchsorted(
     indices = {} if sorter is None else {"sorter": _sorter(call, sorter, keys.size)}
     made.arrays = {"sorted": keys, "queries": queries, **indices}
     made.on_gpu |= isinstance(sorter, Items)
-    found = made.results(keep_primitive(Search, device, datatype.name, side=side, sorter=sorter is not None))["output"]
+    found: Any = made.results(keep_primitive(Search, device, datatype.name, side=side, sorter=sorter is not None))[
+        "output"
+    ]
     if beyond is not None:  # below all keys without a sign, or above all that have one
         end = as_node(keys.size if keys.dtype.kind == "i" else 0, "u32")
         placed = asarray(where(beyond, end, asarray(found, device))).reshape(found.shape)

@@ -540,7 +540,8 @@ class _Call:
         labels = labels_of(_CALL, name, value) if is_key and not isinstance(value, Array) else None
         if labels is not None:
             return _Column(self, labels.codes, labels=labels)
-        items, missing = value, None
+        items: Any = value
+        missing = None
         if not isinstance(value, Array):
             nullable = integers_and_nulls(value) if self._skipna else None
             items, missing = nullable or (_numbers(name, value), None)

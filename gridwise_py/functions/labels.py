@@ -52,7 +52,7 @@ def _coded(codes: Any, labels: Any) -> Labels:
 
 def numbered(items: np.ndarray, missing: np.ndarray | None = None) -> Labels:
     """Return the numbers of a column as labels; NaN and NaT are missing, if it is not said which are."""
-    missing = items != items if missing is None else missing
+    missing = np.asarray(items != items) if missing is None else missing
     if missing.any():
         labels, places = np.unique(items[~missing], return_inverse=True)
         codes = np.full(items.size, labels.size, np.uint32)
@@ -126,6 +126,8 @@ def labels_of(call: str, name: str, value: Any) -> Labels | None:
         return None
     if items.dtype.kind in "Mm":
         return numbered(items)
-    given: Any = items if isinstance(dtype, np.dtype) or items.dtype.kind == "O" else value
-    listed = given.to_list() if hasattr(given, "to_list") else given.tolist() if hasattr(given, "tolist") else given
+    given: Any = items if isinstance(dtype, np.dtype) or items.dtype.kind == "O" else cast(Any, value)
+    listed: Any = (
+        given.to_list() if hasattr(given, "to_list") else given.tolist() if hasattr(given, "tolist") else given
+    )
     return _hashed(call, name, list(listed), items.dtype)

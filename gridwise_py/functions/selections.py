@@ -184,11 +184,9 @@ def _length_of(call: str, each: Any) -> int | None:
     """Return how many items an argument of one dimension has; None where that is not known, or it has several."""
     if isinstance(each, EXPRESSIONS):
         flat = flat_of(each)
-        stored = stored_leaves(call, flat)
-        program = flat.program
-        arrays = [stored[flat.names[k]] for k in program.aligned if program.leaves[k].components == 1]
-        lengths = {_length_of(call, array) for array in arrays}
-        return lengths.pop() if len(lengths) == 1 else None
+        is_counted = any(array.count is not None for array in stored_leaves(call, flat).values())
+        shape = flat.shape or ()
+        return None if is_counted or len(shape) != 1 else shape[0]
     counted = isinstance(each, ChunkedArray) or (isinstance(each, Array) and each.count is not None)
     return None if counted or each.ndim != 1 else each.size
 
@@ -331,8 +329,7 @@ def nonzero(x: Selectable, *, device: wgpu.GPUDevice | None = None) -> tuple[Any
     """
     call = "gw.nonzero()"
     if isinstance(x, FUSED) and not isinstance(x, Array):
-        flat = flat_of(x)
-        check_one_dimension(call, flat, stored_leaves(call, flat))
+        check_one_dimension(call, flat_of(x))
         return (flatnonzero(x, device=device),)
     shape = Call(call).items("x", x, chunked=True).shape
     if not shape:

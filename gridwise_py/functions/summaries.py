@@ -95,7 +95,8 @@ def _mean_of(count: Any, total: Any) -> Any:
 def _float_of(low: Any, middle: Any, high: Any) -> Any:
     """Return the sum that the words of `WideSum` are, in f32."""
     is_negative = (high >> 31) != 0
-    words, carry = [], where(is_negative, u32(1), u32(0))
+    words: list[Any] = []
+    carry = where(is_negative, u32(1), u32(0))
     for word in (low, middle, high):
         word = where(is_negative, ~word, word) + carry
         carry = where(word == 0, carry, u32(0))
@@ -214,7 +215,8 @@ class Reduction:
         self._words: dict[str, Array] = {}
         is_array = not self.on_gpu or isinstance(given, Array)
         datatype = Call(call, device).hold("x", given, x) if is_array else None
-        shape = given.shape if is_array else _shape_of(given.as_expression())
+        flat = None if is_array else flat_of(given.as_expression())
+        shape = given.shape if flat is None else flat.shape or ((0,) if flat.program.aligned else ())
         #: Along which items are reduced, and the shape of the result.
         self.axes: Axes = Axes.of(call, axis, shape, keepdims)
         self._combined, (given, mask) = self.axes.bring_together(given, mask)
@@ -375,15 +377,6 @@ def _is_exact(dtype: np.dtype[Any], on_gpu: bool) -> bool:
     return dtype.kind in "biu" and (dtype.itemsize > 2 or not on_gpu)
 
 
-def _shape_of(value: Expression) -> tuple[int, ...]:
-    """Return the shape of the Arrays that an expression reads item by item."""
-    flat = flat_of(value)
-    arrays, forms = dict(flat.arrays), flat.program.leaves
-    own = [k for k in flat.program.aligned if flat.names[k] in arrays]
-    shapes = {cast(Array, arrays[flat.names[k]]).shape for k in own if forms[k].components == 1}
-    return shapes.pop() if len(shapes) == 1 else (0,) if own else ()
-
-
 def _host_items(call: str, x: Any) -> np.ndarray:
     """Return what numpy makes of the argument, and of Python's numbers those of 4 bytes."""
     return narrow_numbers(x, argument_array(call, "x", x))
@@ -415,7 +408,7 @@ def _of_four_bytes(call: str, x: Any, axis: AxisLike, mask: Any, device: Any) ->
     step = prod(given.shape[axes[-1] + 1 :])
     numbers = {"length": step * prod(given.shape[k] for k in axes), "step": step}
     words = {_WORDS: given.ravel().view("u32"), "least": least.ravel().view("u32")}
-    primitive = keep_primitive(Map, given.device, _FROM_LEAST)
+    primitive = keep_primitive(Map, cast(Array, given).device, _FROM_LEAST)
     return primitive.run_once(**words, **numbers)["output"].reshape(given.shape)
 
 
@@ -932,18 +925,19 @@ def _mean(call: str, x: Any, along: tuple[AxisLike, bool], asked: np.dtype[Any] 
         raise _refuse_doubles(call, "the result is asked for in")
     axis, keepdims = along
     if isinstance(x, (np.ndarray, Array)) and not is_exact:
-        if x.dtype.kind == "f" and x.dtype.itemsize == 8:
+        given = cast(Any, x)
+        if given.dtype.kind == "f" and given.dtype.itemsize == 8:
             raise _refuse_doubles(call, "x is of")
-        axes = Axes.of(call, axis, x.shape, keepdims)
+        axes = Axes.of(call, axis, given.shape, keepdims)
         if mask is None and not axes.is_all:
-            sums = Combination(call, Add, Results(np.float32), device, axis, keepdims).of(x)
-            each = prod(x.shape[k] for k in axes.combined)
+            sums = Combination(call, Add, Results(np.float32), device, axis, keepdims).of(given)
+            each = prod(given.shape[k] for k in axes.combined)
             if isinstance(sums, Array):
                 sums = asarray(sums / float(each)) if sums.size else sums
             else:
                 with np.errstate(all="ignore"):
                     sums = sums / np.float32(each)
-            return _as_asked(sums, asked, x.dtype)
+            return _as_asked(sums, asked, given.dtype)
     items = Reduction(call, x, device, axis, keepdims, mask)
     if mask is not None or items.is_exact or items.is_counted:
         found = items.means()

@@ -256,6 +256,13 @@ class Flat:
             return Struct("struct", **dict(zip(self.fields, words, strict=True)))
         return DATATYPES[words[0]]
 
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """The one shape of the arrays that are read item by item; None if none is."""
+        arrays, program = dict(self.arrays), self.program
+        own = (self.names[k] for k in program.aligned if program.leaves[k].components == 1)
+        return next((arrays[name].shape for name in own if name in arrays), None)
+
     def without_arrays(self) -> Flat:
         """Return it with names in place of arrays: what is equal for calls with other arrays."""
         return replace(self, arrays=())
@@ -360,7 +367,7 @@ class _Flattening:
         """Refuse arrays of several shapes, and gathers from the numbers of items alone, which have no end."""
         program = Program(tuple(self._steps), self._results, tuple(LeafForm("") for _ in self._found))
         shapes = {name: array.shape for name, array in self._arrays}
-        single = [self._found[step.value].name for step in program.steps if step.kind == "single"]
+        single = [self._found[cast(int, step.value)].name for step in program.steps if step.kind == "single"]
         for leaves in (program.aligned, *program.gathered()):
             names = [self._found[k].name for k in leaves if self._found[k].components == 1]
             alike = {name: shapes[name] for name in names if name in shapes}
