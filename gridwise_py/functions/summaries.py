@@ -54,6 +54,7 @@ from .arguments import (
     without_doubles,
 )
 from .arrays import full_like, take
+from .bins import of_sums, sums_may_wrap, two_words
 from .families import family
 from .reductions import (
     Axes,
@@ -339,13 +340,11 @@ class Reduction:
 
     @property
     def is_exact(self) -> bool:
-        """Whether they are added and subtracted as integers: f32 does not hold these, or numpy's means are float64."""
-        if self.dtype is None:
-            return self.value.type in ("i32", "u32")
-        return _is_exact(self.dtype, self.on_gpu)
+        """Whether they are added and subtracted as integers, since f32 does not hold these."""
+        return self.value.type in ("i32", "u32") if self.dtype is None else _is_exact(self.dtype)
 
     def means(self) -> Any:
-        """Return the means of the items that count: of integers on the host in float64."""
+        """Return the means of the items that count."""
         empty = {"empty": np.nan}
         if not self.is_exact:  # a mean of the sum keeps infinities, which `Moments` does not
             return self._of_counted(struct(count=u32(1), total=self.floats), Add, _MEANS, empty)
@@ -354,16 +353,11 @@ class Reduction:
         is_signed = self.value.type == "i32" if middle is None else self._kind == "i"
         sign = where(is_negative, u32(2**32 - 1), u32(0)) if is_signed else u32(0)
         made = struct(count=u32(1), low=low, middle=sign if middle is None else middle, high=sign)
-        if self.on_gpu:
-            return self._of_counted(made, WideSum, _EXACT_MEANS, empty)
-        found = self._of_counted(made, WideSum)
-        upper = (found["high"].astype(np.uint64) << np.uint64(32) | found["middle"]).view(np.int64)
-        with np.errstate(all="ignore"):
-            return (upper * 2.0**32 + found["low"]) / found["count"]
+        return self._of_counted(made, WideSum, _EXACT_MEANS, empty)
 
     def spreads(self, outputs: tuple[Any, ...], numbers: Mapping[str, Any], **options: Any) -> Any:
         """Return what is computed of the moments of the items that count."""
-        made = moments(self.ordered if self.is_exact else self.floats)
+        made = moments(self.value if self.is_exact else self.floats)
         return self._of_counted(made, Moments, (outputs[0], outputs[2 if self.is_exact else 1]), numbers, **options)
 
     def _of_counted(self, made: StructExpression, *rest: Any, **options: Any) -> Any:
@@ -373,8 +367,8 @@ class Reduction:
         return self.reduce(made, *rest, **options)
 
 
-def _is_exact(dtype: np.dtype[Any], on_gpu: bool) -> bool:
-    return dtype.kind in "biu" and (dtype.itemsize > 2 or not on_gpu)
+def _is_exact(dtype: np.dtype[Any]) -> bool:
+    return dtype.kind in "iu" and dtype.itemsize > 2
 
 
 def _host_items(call: str, x: Any) -> np.ndarray:
@@ -917,14 +911,15 @@ def _mean(call: str, x: Any, along: tuple[AxisLike, bool], asked: np.dtype[Any] 
         x = without_doubles(x, argument_array(call, "x", x), device_of(device=device))
         found = np.dtype(np.float64) if asked == np.float64 and x.dtype.kind == "f" else x.dtype.newbyteorder("=")
         has_doubles = found == np.float64 and context_of(device_of(device=device)).has_float64
-        if has_doubles or found == np.complex64:
-            of = Combination(call, Add, Results(found), device, *along)
-            return _as_asked(_divide(of, x, True if mask is None else mask), asked if has_doubles else None, None)
-    is_exact = isinstance(x, (np.ndarray, Array)) and _is_exact(x.dtype, isinstance(x, Array))
-    if asked == np.float64 and not (is_exact and isinstance(x, np.ndarray)):
+        is_integer = found.kind in "biu" and not isinstance(mask, (Array, Expression))
+        if has_doubles or is_integer or found == np.complex64:
+            of = Combination(call, Add, Results(None if is_integer else found, widens=True), device, *along)
+            means = _divide(of, x, True if mask is None else mask)
+            return _as_asked(means, None if found.kind == "c" else asked, None)
+    if asked == np.float64:
         raise _refuse_doubles(call, "the result is asked for in")
     axis, keepdims = along
-    if isinstance(x, (np.ndarray, Array)) and not is_exact:
+    if isinstance(x, (np.ndarray, Array)) and not _is_exact(x.dtype):
         given = cast(Any, x)
         if given.dtype.kind == "f" and given.dtype.itemsize == 8:
             raise _refuse_doubles(call, "x is of")
@@ -947,8 +942,11 @@ def _mean(call: str, x: Any, along: tuple[AxisLike, bool], asked: np.dtype[Any] 
 
 
 def _divide(of: Combination, items: np.ndarray, where: Any) -> Any:
-    """Return means of float64 or complex numbers, which the device adds; the host divides."""
-    sums: Any = combine(of, items, where=where)
+    """Return means of integers, float64 or complex numbers, which the device adds; the host divides."""
+    if items.dtype.itemsize == 8 and sums_may_wrap(items):
+        sums: Any = of_sums(*(combine(of, words, where=where) for words in two_words(items)))
+    else:
+        sums = combine(of, items, where=where)
     if isinstance(sums, Array):
         raise _refuse_doubles(of.call, "x is uploaded, as where= is on the GPU, and of")
     axes = axes_of(of.call, of.axis, items.ndim)
@@ -957,7 +955,7 @@ def _divide(of: Combination, items: np.ndarray, where: Any) -> Any:
     else:
         each = np.broadcast_to(where, items.shape).sum(axis=axes, keepdims=of.keepdims)
     with np.errstate(all="ignore"):
-        return np.divide(sums, np.asarray(each).astype(of.results.asked))[()]
+        return np.divide(sums, np.asarray(each).astype(of.results.asked or np.float64))[()]
 
 
 @_averaging()

@@ -367,6 +367,17 @@ class _Flattening:
         """Refuse arrays of several shapes, and gathers from the numbers of items alone, which have no end."""
         program = Program(tuple(self._steps), self._results, tuple(LeafForm("") for _ in self._found))
         shapes = {name: array.shape for name, array in self._arrays}
+        if len(set(shapes.values())) > 1:
+            self._check_shapes(program, shapes)
+        for step in program.steps:
+            inside = program.within(step.args[:1], ("previous", "next", "flip")) if step.kind == "gather" else ()
+            if any(program.steps[k].kind == "index" for k in inside) and not program.domain(step):
+                raise ArgumentError(
+                    "items are gathered from gw.index alone, which has no end: use the indices themselves, or gather "
+                    "from an expression that has a leaf"
+                )
+
+    def _check_shapes(self, program: Program, shapes: Mapping[str, tuple[int, ...]]) -> None:
         single = [self._found[cast(int, step.value)].name for step in program.steps if step.kind == "single"]
         for leaves in (program.aligned, *program.gathered()):
             names = [self._found[k].name for k in leaves if self._found[k].components == 1]
@@ -375,13 +386,6 @@ class _Flattening:
                 dimensions = len(next(iter(alike.values())))
                 alike |= {name: shapes[name] for name in single if len(shapes[name]) > dimensions}
             check_one_shape("the expression", alike, broadcasts=True)
-        for step in program.steps:
-            inside = program.within(step.args[:1], ("previous", "next", "flip")) if step.kind == "gather" else ()
-            if any(program.steps[k].kind == "index" for k in inside) and not program.domain(step):
-                raise ArgumentError(
-                    "items are gathered from gw.index alone, which has no end: use the indices themselves, or gather "
-                    "from an expression that has a leaf"
-                )
 
     def _step(self, node: Node) -> Step:
         kind, value = node.kind, node.value
