@@ -399,7 +399,7 @@ def _of_four_bytes(call: str, x: Any, axis: AxisLike, mask: Any, device: Any) ->
     of = Combination(call, Min, Results(), device, axis, True)
     least = combine(of, given) if mask is None else combine(of, given, None, most, mask)
     axes = Axes.of(call, axis, given.shape, True).combined
-    step = prod(given.shape[axes[-1] + 1 :])
+    step = prod(given.shape[axes[-1] + 1 :]) if axes else 1
     numbers = {"length": step * prod(given.shape[k] for k in axes), "step": step}
     words = {_WORDS: given.ravel().view("u32"), "least": least.ravel().view("u32")}
     primitive = keep_primitive(Map, cast(Array, given).device, _FROM_LEAST)

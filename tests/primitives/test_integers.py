@@ -37,6 +37,7 @@ def test_moments_of_integers_far_from_zero(device, dtype, axis):
 
 def test_moments_of_lists_and_expressions(device):
     assert gw.std([100000000, 100000001, 100000002]) == pytest.approx(np.sqrt(2 / 3))
+    assert gw.std(gw.asarray(np.array(1, np.int64), device)).item() == 0
     x = gw.asarray(np.int32([100000000, 100000001, 100000002]), device)
     assert gw.std(x + 1).item() == pytest.approx(np.sqrt(2 / 3))
     opposite = gw.asarray(np.int32([2**30 + 1, -(2**30)]), device)
