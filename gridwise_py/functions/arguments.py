@@ -20,10 +20,20 @@ from ..runtime.chunked_array import ChunkedArray, Items
 from ..runtime.context import check_device, context_of
 from ..runtime.device import default_device
 from ..runtime.host_items import cast_items
-from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype, in_own_order, value_words
+from ..types.datatype import (
+    DATATYPES,
+    ITEM_DATATYPES,
+    STORAGE_DATATYPES,
+    Datatype,
+    as_datatype,
+    in_own_order,
+    value_words,
+)
+from ..types.expression import Expression, stored_field
 from ..types.operators import TracedOp
 from ..types.options import MOST_U32, integer
 from ..types.program import Flat
+from ..types.shapes import check_one_shape
 
 PrimitiveT = TypeVar("PrimitiveT", bound=Primitive)
 
@@ -298,6 +308,23 @@ def in_datatype(call: str, name: str, items: Any, datatype: Datatype) -> Any:
     return items.astype(datatype.dtype)
 
 
+def is_mixed(first: Any, second: Any) -> bool:
+    """Whether numpy compares integers of two arrays as float64, since no integers hold both."""
+    kinds = {first.dtype.kind, second.dtype.kind}
+    return kinds == {"i", "u"} and np.result_type(first.dtype, second.dtype).kind == "f"
+
+
+def same_bits(items: Any, dtype: Any = np.uint64) -> Any:
+    """Return integers as others of 8 bytes with the same bits: as the same numbers, unless `is_beyond`."""
+    return (items if items.dtype.itemsize == 8 else items.astype(np.dtype(f"{items.dtype.kind}8"))).view(dtype)
+
+
+def is_beyond(bits: Array) -> Expression:
+    """Return whether integers of 8 bytes are negative, or 2**63 and more: other numbers with and without a sign."""
+    words = [(name, DATATYPES["u32"]) for name in ("low", "high")]
+    return stored_field(bits.ravel().view("u32"), words, "high") >= 2**31
+
+
 def stored_leaves(call: str, flat: Flat) -> dict[str, Any]:
     """Return the Arrays of an expression by the names of its leaves.
 
@@ -316,13 +343,11 @@ def stored_leaves(call: str, flat: Flat) -> dict[str, Any]:
     return arrays
 
 
-def check_one_dimension(call: str, flat: Flat, arrays: Mapping[str, Any]) -> None:
+def check_one_dimension(call: str, flat: Flat) -> None:
     """Raise ArgumentError where an expression of Arrays has several dimensions."""
-    shapes = [arrays[flat.names[k]].shape for k in flat.program.aligned]
-    several = next((shape for shape in shapes if len(shape) > 1), None)
-    if several is not None:
+    if len(flat.shape or ()) > 1:
         raise ArgumentError(
-            f"{call}: the expression has shape {several}, but {call} works along one dimension of it; store it with "
+            f"{call}: the expression has shape {flat.shape}, but {call} works along one dimension of it; store it with "
             f"gw.asarray(x), or for all items make it of x.ravel()"
         )
 
@@ -421,6 +446,7 @@ class Call:
         self._device: wgpu.GPUDevice | None = None
         #: Of arrays, how many items they have; not of expressions, which have as many as their Arrays.
         self.sizes: dict[str, int] = {}
+        self._shapes: dict[str, tuple[int, ...]] = {}
         self._places: dict[tuple[Any, ...], str] = {}
         self._outs: dict[str, Any] = {}
 
@@ -488,6 +514,7 @@ class Call:
         if fuses and isinstance(value, EXPRESSIONS):
             return self.take_expression(name, value, flat=shape == "flat", shares=shares)
         items = self.items(name, value, computes=computes, chunked=chunked)
+        self._shapes[name] = items.shape
         if items.ndim != 1:
             if shape == "flat":
                 items = items.ravel()
@@ -526,10 +553,12 @@ class Call:
         program = flat_of(value)
         arrays = stored_leaves(self.name, program)
         self.on_gpu = True
+        if program.shape is not None:
+            self._shapes[name] = program.shape
         if flat:
             arrays = {leaf: array.ravel() for leaf, array in arrays.items()}
         else:
-            check_one_dimension(self.name, program, arrays)
+            check_one_dimension(self.name, program)
         if name != "input" or shares:
             names = {leaf: leaf if name == "input" else f"{name}_{leaf}" for leaf in arrays}
             if shares:
@@ -613,9 +642,11 @@ class Call:
         )
 
     def check_lengths(self, *names: str, of: str = "items") -> None:
-        """Raise LengthError where inputs have different lengths: those of some arguments, or all."""
-        given = (name for name in names or self.sizes if name in self.sizes)
+        """Raise LengthError where inputs have different lengths or shapes: those of some arguments, or all."""
+        given = [name for name in names or self.sizes if name in self.sizes]
         check_one_length(self.name, {self.shown(name): self.sizes[name] for name in given}, of)
+        shapes = {name: shape for name, shape in self._shapes.items() if not names or name in names}
+        check_one_shape(self.name, {self.shown(name): shape for name, shape in shapes.items()})
 
     def check_one_datatype(self, name: str, like: str) -> None:
         """Raise DatatypeError where an input is of another datatype than a second one."""

@@ -32,6 +32,8 @@ from ..types.datatype import (
     as_datatype,
     value_words,
 )
+from ..types.expression import as_node
+from ..types.expression_functions import where
 from ..types.operators import Max, Min
 from ..types.options import one_of
 from .arguments import (
@@ -45,9 +47,12 @@ from .arguments import (
     device_of,
     in_datatype,
     index_array,
+    is_beyond,
+    is_mixed,
     is_weak,
     keep_primitive,
     numpy_result,
+    same_bits,
     stored_leaves,
 )
 from .array_methods import fill, take_items
@@ -434,6 +439,11 @@ def searchsorted(
     x1, x2 = (
         each if isinstance(each, Items) else argument_array(call, name, each) for name, each in (("x1", x1), ("x2", x2))
     )
+    beyond = None
+    if is_mixed(x1, x2):
+        dtype = np.dtype(f"{x1.dtype.kind}8")
+        x1, x2 = same_bits(x1, dtype), same_bits(x2, dtype)
+        beyond = is_beyond(asarray(x2, device))
     if isinstance(x2, np.ndarray) and x1.dtype.kind == "f":
         x2 = _between_the_same(x2, x1.dtype, side)
     made = Call(call, device)
@@ -450,7 +460,13 @@ def searchsorted(
     indices = {} if sorter is None else {"sorter": _sorter(call, sorter, keys.size)}
     made.arrays = {"sorted": keys, "queries": queries, **indices}
     made.on_gpu |= isinstance(sorter, Items)
-    found = made.results(keep_primitive(Search, device, datatype.name, side=side, sorter=sorter is not None))["output"]
+    found: Any = made.results(keep_primitive(Search, device, datatype.name, side=side, sorter=sorter is not None))[
+        "output"
+    ]
+    if beyond is not None:  # below all keys without a sign, or above all that have one
+        end = as_node(keys.size if keys.dtype.kind == "i" else 0, "u32")
+        placed = asarray(where(beyond, end, asarray(found, device))).reshape(found.shape)
+        found = placed if made.on_gpu else placed.to_numpy()
     return found if made.on_gpu else numpy_result(cast_items(found, np.intp))
 
 

@@ -33,7 +33,6 @@ from .arguments import (
     device_of,
     index_array,
     keep_primitive,
-    stored_leaves,
     weak_items,
     without_doubles,
 )
@@ -477,7 +476,7 @@ def bincount(
     length = None if length is None else integer(f"{call}: length", length, 0, _MOST_LENGTH)
     if isinstance(x, EXPRESSIONS):
         flat = flat_of(x)
-        check_one_dimension(call, flat, stored_leaves(call, flat))
+        check_one_dimension(call, flat)
     elif not isinstance(x, Array):
         x, most = _check_indices(call, "x", x, length)
         length = max(most + 1, minlength) if length is None else length

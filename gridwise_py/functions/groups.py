@@ -23,7 +23,7 @@ from ..primitives.group_spec import AGGREGATES, Count, group_spec, is_aggregate_
 from ..primitives.repeated_calls import one_shot
 from ..runtime.array import Array, asarray
 from ..runtime.context import capabilities
-from ..runtime.host_items import cast_items, extremes
+from ..runtime.host_items import cast_items, extremes, integers_and_nulls, with_missing
 from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, as_datatype, conversion
 from ..types.expression import LEAF_DATATYPES, Expression, as_node, index
 from ..types.expression_functions import StructExpression, where
@@ -210,7 +210,9 @@ def group_by(
     but sums, means, variances and deviations of float16 are float32, and so are variances and deviations of integers.
 
     On the GPU, sums and products are of u32, i32 or f32, and integers wrap; means are of f32, counts of u32. Columns of
-    8 bytes have sums, products, minima, maxima and counts there; in numpy they have no variance.
+    8 bytes have sums, products, minima, maxima and counts there; in numpy float64 has no variance. Variances of
+    integers are exact in numpy, and refused of Arrays with items of 4 bytes. With `skipna` nulls are left out, too, and
+    the integers beside them stay as they are; a result that is missing is NaN, or None beside integers beyond 2**53.
 
     Examples
     --------
@@ -379,10 +381,20 @@ class _Column:
         What the caller gave.
     labels : Labels, optional
         Of keys that are no numbers; the items are their codes.
+    missing : numpy.ndarray, optional
+        Which integers of a nullable column are nulls.
     """
 
-    def __init__(self, call: _Call, items: Any, value: Any = None, labels: Labels | None = None):
+    def __init__(
+        self,
+        call: _Call,
+        items: Any,
+        value: Any = None,
+        labels: Labels | None = None,
+        missing: np.ndarray | None = None,
+    ):
         self.call = call
+        self.missing = missing
         self.items = items
         self.value = value
         self.labels = labels
@@ -434,7 +446,9 @@ class _Column:
 
     @cached_property
     def present(self) -> _Column | None:
-        """Which items are not NaN; None where all are, or kernels find out themselves."""
+        """Which items are neither NaN nor null; None where all are, or kernels find out themselves."""
+        if self.missing is not None:
+            return _Column(self.call, ~self.missing)
         if self.items.dtype.kind != "f" or self.items.dtype.itemsize < _WIDE:
             return None
         found = ~np.isnan(self.items)
@@ -476,7 +490,11 @@ class _Call:
                 column.items = without_doubles(column.value, column.items, self.device)
         for name, (value, how, _) in self._aggregates.items():
             items = self._columns[id(value)].items if how in ("var", "std") else None
-            if isinstance(items, np.ndarray) and items.dtype.itemsize == _WIDE:
+            if (
+                isinstance(items, np.ndarray)
+                and items.dtype.itemsize == _WIDE
+                and (self.on_gpu or items.dtype.kind == "f")
+            ):
                 refuse_wide(_CALL, name, as_datatype(items.dtype, ITEM_DATATYPES), how)
         given, bits = self._take_keys(key_bits)
         wanted = dict(self._own_aggregates())
@@ -528,13 +546,17 @@ class _Call:
         labels = labels_of(_CALL, name, value) if is_key and not isinstance(value, Array) else None
         if labels is not None:
             return _Column(self, labels.codes, labels=labels)
-        items = value if isinstance(value, Array) else _numbers(name, value)
+        items: Any = value
+        missing = None
+        if not isinstance(value, Array):
+            nullable = integers_and_nulls(value) if self._skipna else None
+            items, missing = nullable or (_numbers(name, value), None)
         if items.ndim != 1:
             raise ArgumentError(f"{_CALL}: {name} has shape {items.shape}, but columns have one dimension")
         argument_datatype(_CALL, name, value, items.dtype, _COLUMNS)
         if isinstance(items, np.ndarray):  # in this machine's order of bytes
             items = items.astype(items.dtype.newbyteorder("="), copy=False)
-        return self._columns.setdefault(id(value), _Column(self, items, value))
+        return self._columns.setdefault(id(value), _Column(self, items, value, missing=missing))
 
     def _check_results(self) -> None:
         """Raise where results that stay on the GPU could not be what is asked for."""
@@ -547,6 +569,8 @@ class _Call:
                     f"GPU, so the results stay there; give numbers instead: labels, codes = np.unique({name}, "
                     f"return_inverse=True), and after the call labels[groups.keys.to_numpy()]"
                 )
+        if any(column.missing is not None for column in self._columns.values()):
+            raise DatatypeError(f"{_CALL}: a column has nulls, but another one is on the GPU; fill the nulls first")
         if self._dropna:
             raise ArgumentError(
                 f"{_CALL}: dropna=True is for arrays on the host; on the GPU leave rows out before, with "
@@ -626,11 +650,13 @@ class _Call:
                 yield name, count if dtype.kind != "f" or is_wide else (column.expression, "count")
         elif how in ("any", "all"):
             self._finish[name] = _as_dtype(np.dtype(bool))
-            if is_wide:
+            if is_wide or present is not None:
                 truth = items != 0
-                column = _Column(self, truth & present.items if present is not None and how == "any" else truth)
+                if present is not None:
+                    truth = truth & present.items if how == "any" else truth | ~present.items
+                column = _Column(self, truth)
             yield name, (column.expression, how)
-        elif how in ("first", "last") and is_wide:
+        elif how in ("first", "last") and (is_wide or present is not None):
             # The row is found on the GPU, and its item taken on the host.
             self._finish[name] = _taken_from(items, how, has_absent=present is not None)
             if present is None:
@@ -641,16 +667,19 @@ class _Call:
                 yield name, (where(present.expression, index + 1, as_node(0, "u32")), Max)
         elif how == "mean" and (is_wide or dtype.kind in "biu"):
             yield from self._mean(name, column, present)
+        elif how in ("var", "std") and dtype.kind in "iu":
+            yield from self._spread(name, column, how, rest[0], present)
         elif how in (Add, Multiply) and dtype.kind in "biu":
             self._finish[name] = _as_dtype(_total(dtype))
-            wide = column.summable if how == Add else _Column(self, cast_items(items, _total(dtype)))
+            if present is not None:
+                column = _Column(self, np.where(present.items, items, dtype.type(how == Multiply)))
+            wide = column.summable if how == Add else _Column(self, cast_items(column.items, _total(dtype)))
             yield self._plain(name, wide, how)
         elif present is not None and isinstance(how, BinOp):
-            least = how in (Min, Max)
-            otherwise = (np.inf if how == Min else -np.inf) if least else how.identity_for(STORAGE_DATATYPES["f64"])
-            if least:
+            otherwise = how.identity_for(as_datatype(dtype, ITEM_DATATYPES))
+            if how in (Min, Max):
                 rows = self._unused(f"{name}_rows_")
-                self._finish[name] = _where_some(rows)
+                self._finish[name] = _where_some(rows, dtype)
                 yield rows, (present.expression, "sum")
             yield self._plain(name, _Column(self, np.where(present.items, items, otherwise)), how)
         else:
@@ -663,8 +692,8 @@ class _Call:
         rows, high = self._unused(f"{name}_rows_"), None
         yield rows, count if present is None else (present.expression, "sum")
         if present is not None:
-            column = _Column(self, np.where(present.items, column.items, 0.0))
-        elif column.items.dtype.kind in "biu":
+            column = _Column(self, np.where(present.items, column.items, column.items.dtype.type(0)))
+        if column.items.dtype.kind in "biu":
             column = column.summable
         if column.items.dtype.itemsize == _WIDE and sums_may_wrap(column.items):
             high = self._unused(f"{name}_high_")
@@ -673,6 +702,27 @@ class _Call:
             column = _Column(self, lower)
         self._finish[name] = _divided(rows, high)
         yield self._plain(name, column, Add)
+
+    def _spread(
+        self, name: str, column: _Column, how: str, correction: float, present: _Column | None
+    ) -> Iterator[tuple[str, Any]]:
+        """Yield what gives the variance of integers: exact sums of distances from the least, and of their squares."""
+        least, most = column.find_ends()
+        if most - least >= 1 << 32:
+            refuse_wide(_CALL, name, as_datatype(column.items.dtype, ITEM_DATATYPES), how)
+        distances = (column.items - column.items.dtype.type(least)).astype(np.uint32)
+        if present is not None:
+            distances = np.where(present.items, distances, np.uint32(0))
+        squares, high = np.square(distances, dtype=np.uint64), None
+        rows, sums = self._unused(f"{name}_rows_"), self._unused(f"{name}_sums_")
+        yield rows, count if present is None else (present.expression, "sum")
+        yield self._plain(sums, _Column(self, distances).summable, Add)
+        if (most - least) ** 2 * squares.size >= 1 << 64:
+            high = self._unused(f"{name}_high_")
+            upper, squares = two_words(squares)
+            yield self._plain(high, _Column(self, upper), Add)
+        self._finish[name] = _spread_of(rows, sums, high, correction, how == "std")
+        yield self._plain(name, _Column(self, squares), Add)
 
     def _unused(self, name: str) -> str:
         """Return a name for an aggregate of the call itself, which none of the caller's has."""
@@ -732,13 +782,13 @@ def _taken_from(items: np.ndarray, how: str, has_absent: bool) -> _Finish:
             return items[rows]
         is_absent = rows == (_ABSENT if how == "first" else 0)
         rows = rows if how == "first" else rows - np.uint32(1)
-        return np.where(is_absent, np.nan, items[np.where(is_absent, 0, rows)])
+        return with_missing(items[np.where(is_absent, 0, rows)], is_absent)
 
     return taken
 
 
-def _where_some(rows: str) -> _Finish:
-    return lambda items, of: np.where(of(rows) > 0, items, np.nan)
+def _where_some(rows: str, dtype: np.dtype[Any]) -> _Finish:
+    return lambda items, of: with_missing(items.astype(dtype), of(rows) == 0)
 
 
 def _divided(rows: str, high: str | None) -> _Finish:
@@ -748,6 +798,22 @@ def _divided(rows: str, high: str | None) -> _Finish:
             return sums / of(rows)
 
     return mean
+
+
+def _spread_of(rows: str, sums: str, high: str | None, correction: float, takes_root: bool) -> _Finish:
+    def spread(squares: np.ndarray, of: Callable[[str], np.ndarray]) -> np.ndarray:
+        kind = np.uint64 if high is None else object  # 64 bits hold the sum of squares, and else Python's integers
+        number, total, squares = (each.astype(kind) for each in (np.maximum(of(rows), 1), of(sums), squares))
+        if high is not None:
+            squares = squares + of(high).astype(object) * 2**32
+        mean, rest = total // number, total % number
+        near = squares - 2 * mean * total + number * mean * mean  # the squared distances from the mean, rounded down
+        distances = near.astype(np.float64) - rest.astype(np.float64) ** 2 / number.astype(np.float64)
+        left = of(rows).astype(np.float64) - correction
+        found = np.divide(distances, left, out=np.full(left.shape, np.nan), where=left > 0)
+        return (np.sqrt(found) if takes_root else found).astype(np.float32)
+
+    return spread
 
 
 def _total(dtype: np.dtype[Any]) -> np.dtype[Any]:

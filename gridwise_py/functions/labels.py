@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from ..errors import ArgumentError
+from ..runtime.host_items import integers_and_nulls, with_missing
 
 #: Kinds of numpy dtypes that hold labels: strings, bytes, objects, dates and durations.
 _KINDS = "USTOMm"
@@ -30,12 +31,12 @@ class Labels:
 
     def of(self, codes: np.ndarray) -> np.ndarray:
         """Return the labels of codes; for what is missing None, NaN of numbers and NaT of dates."""
-        if not self.missing(codes).any():
+        missing = self.missing(codes)
+        if not missing.any():
             return self.labels[codes]
-        kind = self.labels.dtype.kind
-        absent = np.nan if kind in "iuf" else "NaT" if kind in "Mm" else None
-        labels = self.labels if kind in "Mmf" else self.labels.astype(np.float64 if kind in "iu" else object)
-        return np.append(labels, np.array([absent], labels.dtype))[codes]
+        found = np.zeros(codes.shape, self.labels.dtype)
+        found[~missing] = self.labels[codes[~missing]]
+        return with_missing(found, missing)
 
     def missing(self, codes: np.ndarray) -> np.ndarray:
         """Return which codes are those of missing items."""
@@ -49,9 +50,9 @@ def _coded(codes: Any, labels: Any) -> Labels:
     return Labels(np.where(places < 0, known.size, places).astype(np.uint32), known)
 
 
-def numbered(items: np.ndarray) -> Labels:
-    """Return the numbers of a column as labels; NaN and NaT are missing."""
-    missing = items != items
+def numbered(items: np.ndarray, missing: np.ndarray | None = None) -> Labels:
+    """Return the numbers of a column as labels; NaN and NaT are missing, if it is not said which are."""
+    missing = np.asarray(items != items) if missing is None else missing
     if missing.any():
         labels, places = np.unique(items[~missing], return_inverse=True)
         codes = np.full(items.size, labels.size, np.uint32)
@@ -65,9 +66,8 @@ def _is_missing(label: Any) -> bool:
     return label is None or type(label).__name__ in ("NAType", "NaTType") or bool(label != label)
 
 
-def _hashed(call: str, name: str, items: np.ndarray) -> Labels:
+def _hashed(call: str, name: str, listed: list[Any], dtype: np.dtype[Any]) -> Labels:
     """Return the labels of strings or objects: a dict finds them faster than a sort."""
-    listed: list[Any] = items.tolist()
     try:
         found = dict.fromkeys(listed)
         missing = [label for label in found if _is_missing(label)]
@@ -79,10 +79,16 @@ def _hashed(call: str, name: str, items: np.ndarray) -> Labels:
         ) from error
     places = {label: k for k, label in enumerate(labels)} | dict.fromkeys(missing, len(labels))
     codes = np.fromiter((places[label] for label in listed), np.uint32, len(listed))
-    made = np.empty(len(labels), items.dtype)
+    made, plain = np.empty(len(labels), object), np.empty(len(labels), dtype)
     for k, label in enumerate(labels):  # one by one: a label may be a tuple
-        made[k] = label
-    return Labels(codes, made)
+        made[k] = plain[k] = label
+    # numpy's own strings lose NULs at their ends.
+    return Labels(codes, plain if plain.tolist() == labels else made)
+
+
+def _is_of_integers(value: Any) -> bool:
+    """Whether a list is of integers, of which numpy makes floats where neither int64 nor uint64 holds them all."""
+    return isinstance(value, (list, tuple)) and all(type(each) is int for each in cast(list[Any], value))
 
 
 def labels_of(call: str, name: str, value: Any) -> Labels | None:
@@ -108,6 +114,9 @@ def labels_of(call: str, name: str, value: Any) -> Labels | None:
         return _coded(whole.indices.cast("int64").fill_null(-1), whole.dictionary)
     if isinstance(dtype, np.dtype) and dtype.kind not in _KINDS:
         return None
+    nullable = integers_and_nulls(value)
+    if nullable is not None:
+        return numbered(*nullable)
     if hasattr(value, "factorize") and hasattr(value, "array") and not isinstance(dtype, np.dtype):
         return _coded(*cast(tuple[Any, Any], value.factorize(sort=True)))
     if not isinstance(value, (list, tuple)) and not hasattr(value, "__array__"):
@@ -116,6 +125,14 @@ def labels_of(call: str, name: str, value: Any) -> Labels | None:
         items: np.ndarray = np.asarray(cast(Any, value))
     except (TypeError, ValueError):
         return None  # whoever takes numbers says so
+    if items.dtype == np.float64 and _is_of_integers(value):
+        return _hashed(call, name, list(cast(Any, value)), np.dtype(object))
     if items.ndim != 1 or items.dtype.kind not in _KINDS:
         return None
-    return numbered(items) if items.dtype.kind in "Mm" else _hashed(call, name, items)
+    if items.dtype.kind in "Mm":
+        return numbered(items)
+    given: Any = items if isinstance(dtype, np.dtype) or items.dtype.kind == "O" else cast(Any, value)
+    listed: Any = (
+        given.to_list() if hasattr(given, "to_list") else given.tolist() if hasattr(given, "tolist") else given
+    )
+    return _hashed(call, name, list(listed), items.dtype)

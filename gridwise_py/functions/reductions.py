@@ -23,6 +23,7 @@ from ..primitives.reduce_axis import axes_of, is_together
 from ..primitives.repeated_calls import one_shot
 from ..runtime.array import Array, asarray, check_numpy_out, empty, is_python
 from ..runtime.chunked_array import ChunkedArray, Items
+from ..runtime.host_items import integers_and_nulls, with_missing
 from ..streaming import in_windows, takes_windows
 from ..types import expression_functions
 from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, ItemDatatypeLike, Struct, as_datatype
@@ -223,7 +224,11 @@ def numbers_and_mask(call: str, x: Any, where: Any, device: Any, *, narrow: bool
     """
     mask = mask_of(call, where)
     items: Any = x
-    if not isinstance(x, (Array, Expression)):
+    nullable = None if isinstance(x, (Array, Expression)) else integers_and_nulls(x)
+    if nullable is not None:
+        items, present = nullable[0], ~nullable[1]
+        mask = present if mask is None else present & mask
+    elif not isinstance(x, (Array, Expression)):
         items = argument_array(call, "x", x)
         items = narrow_numbers(x, items) if narrow else without_doubles(x, items, device_of(device=device))
     if mask is not None:
@@ -375,7 +380,7 @@ class Combination:
                     f"{self.call}: where= of an Array of {items.datatype} is not here, as expressions have items of 4 "
                     f"bytes; give the items that count, gw.compress(where, x)"
                 )
-            if results.asked is None and not results.widens:
+            if results.asked is None and (items.dtype.kind == "f" or not results.widens):
                 results = replace(results, asked=items.datatype)
         value = items.as_expression()
         identity = self.op.identity_for(as_datatype(value.type, ITEM_DATATYPES)).item()
@@ -454,11 +459,13 @@ def _combine_numbers(of: Combination, x: Any, out: Any, initial: Any, where: Any
         return combine(of, items, out, initial, mask)
     if where is not True:
         raise refuse_none(of.call)
-    found = combine(of, items, None, -np.inf if of.op == Max else np.inf, mask)
+    is_integer = isinstance(items, np.ndarray) and items.dtype.kind in "iu"  # of a column with nulls
+    last = of.op.identity_for(as_datatype(items.dtype, ITEM_DATATYPES)) if is_integer else np.inf
+    found = combine(of, items, None, -last if of.op == Max and not is_integer else last, mask)
     if not isinstance(found, Array):
         axes = None if of.axis is None else axes_of(of.call, of.axis, np.ndim(mask))
-        some = np.any(mask, axis=axes, keepdims=bool(of.keepdims))
-        found = numpy_result(np.where(some, found, np.array(np.nan, found.dtype)))
+        none = ~np.any(mask, axis=axes, keepdims=bool(of.keepdims))
+        found = numpy_result(with_missing(np.asarray(found), np.asarray(none)))
         return deliver(of.call, found, out, "unsafe")
     counts = asarray(mask, of.device) if isinstance(items, Array) and items.ndim else mask
     some = Combination(of.call, Or, Results("bool"), of.device, of.axis, of.keepdims and found.ndim > 0).of(counts)

@@ -22,6 +22,7 @@ from ..primitives.select import FlatNonzero
 from ..primitives.unique import RunNumbers
 from ..runtime.array import Array, asarray
 from ..runtime.chunked_array import ChunkedArray, Items
+from ..runtime.host_items import integers_and_nulls, with_missing
 from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES
 from ..types.expression import Expression
 from ..types.program import Flat
@@ -183,11 +184,9 @@ def _length_of(call: str, each: Any) -> int | None:
     """Return how many items an argument of one dimension has; None where that is not known, or it has several."""
     if isinstance(each, EXPRESSIONS):
         flat = flat_of(each)
-        stored = stored_leaves(call, flat)
-        program = flat.program
-        arrays = [stored[flat.names[k]] for k in program.aligned if program.leaves[k].components == 1]
-        lengths = {_length_of(call, array) for array in arrays}
-        return lengths.pop() if len(lengths) == 1 else None
+        is_counted = any(array.count is not None for array in stored_leaves(call, flat).values())
+        shape = flat.shape or ()
+        return None if is_counted or len(shape) != 1 else shape[0]
     counted = isinstance(each, ChunkedArray) or (isinstance(each, Array) and each.count is not None)
     return None if counted or each.ndim != 1 else each.size
 
@@ -330,8 +329,7 @@ def nonzero(x: Selectable, *, device: wgpu.GPUDevice | None = None) -> tuple[Any
     """
     call = "gw.nonzero()"
     if isinstance(x, FUSED) and not isinstance(x, Array):
-        flat = flat_of(x)
-        check_one_dimension(call, flat, stored_leaves(call, flat))
+        check_one_dimension(call, flat_of(x))
         return (flatnonzero(x, device=device),)
     shape = Call(call).items("x", x, chunked=True).shape
     if not shape:
@@ -553,6 +551,10 @@ def unique(
                 f"{call}: axis={axis!r} of {ndim} dimensions, but rows are not compared here; leave it out for items, "
                 f"or find rows with numpy"
             )
+    nullable = None if isinstance(x, Array) or not equal_nan else integers_and_nulls(x)
+    if nullable is not None and not any(wanted for _, wanted in asked):
+        values = np.append(unique(nullable[0][~nullable[1]], device=device), nullable[0][:1])
+        return with_missing(values, np.arange(values.size) == values.size - 1)
     found = _unique(
         call, x, device, equal_nan=bool(equal_nan), index=bool(return_index), inverse=bool(return_inverse),
         counts=bool(return_counts),

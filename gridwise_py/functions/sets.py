@@ -12,16 +12,18 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 import wgpu
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, DatatypeError
 from ..primitives import Merge, RunLength, Sort, SortPairs, Unique
 from ..primitives.engines.merge_order import Less
 from ..primitives.repeated_calls import one_shot
 from ..primitives.search import SEARCHED_DATATYPES, IsIn
 from ..runtime.array import Array, asarray, is_python
 from ..runtime.chunked_array import ChunkedArray, Items
+from ..runtime.host_items import float64_holds, integers_and_nulls
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, STORAGE_DATATYPES, VALUE_DATATYPES, Datatype, as_datatype
+from ..types.expression import Expression
 from ..types.options import one_of
-from .arguments import Call, HostItems, argument_datatype, weak_items
+from .arguments import Call, HostItems, argument_datatype, is_beyond, is_mixed, same_bits, weak_items
 from .arrays import arange, full
 from .selections import compress, unique
 from .sorts import sort
@@ -57,14 +59,6 @@ def _take_pair(call: Call, given: Mapping[str, Any], known: Mapping[str, Datatyp
     call.hold(second, items[second], given[second], known)
     call.check_one_datatype(second, first)
     return datatype
-
-
-def _rounds(first: Any, second: Any) -> bool:
-    """Whether integers of a numpy array are rounded where numpy promotes two arrays."""
-    if isinstance(first, Items) or isinstance(second, Items):
-        return False
-    wide = first.dtype.kind in "iu" and first.dtype.itemsize == 8
-    return wide and second.dtype.kind in "biuf" and np.result_type(first, second).kind == "f"
 
 
 # ---- merges
@@ -150,10 +144,22 @@ class _Sets:
     device : wgpu.GPUDevice or None
     """
 
-    def __init__(self, call: str, ar1: Any, ar2: Any, device: wgpu.GPUDevice | None):
+    def __init__(self, call: str, ar1: Any, ar2: Any, device: wgpu.GPUDevice | None, *, takes_mixed: bool = False):
         self.call: Call = Call(call, device)
         # As arrays of numpy: beside others, numbers have a datatype of their own here.
         given = {name: self.call.items(name, value) for name, value in (("ar1", ar1), ("ar2", ar2))}
+        #: Whether they are taken as their bits, since float64 would round them.
+        self.is_mixed: bool = is_mixed(*given.values()) and not all(
+            isinstance(each, np.ndarray) and float64_holds(each) for each in given.values()
+        )
+        if self.is_mixed:
+            if not takes_mixed:
+                kinds = " and ".join(f"{name} of {each.dtype}" for name, each in given.items())
+                raise DatatypeError(
+                    f"{call}: {kinds} have no integers that hold both; convert one of them where that loses nothing, "
+                    f"for example ar1.astype(ar2.dtype)"
+                )
+            given = {name: same_bits(each) for name, each in given.items()}
         self.datatype: Datatype = self.call.promote(given, computes=False)
         self.device: wgpu.GPUDevice = self.call.device
         self._arrays: list[Array] = [
@@ -197,6 +203,13 @@ class _Sets:
         found = primitive.run_once(keys=keys, values=values)
         return found["output_keys"], found["output_values"]
 
+    def both(self, items: Array, lengths: Array) -> Expression:
+        """Return which items are in both arguments, of each of which they are once."""
+        if not self.is_mixed:
+            return lengths == 2
+        assert lengths.count is not None, "there are as many runs as lengths"
+        return (lengths == 2) & ~asarray(is_beyond(items.viewed_as(items.shape))).counted_by(lengths.count)
+
     def common(self, *, unique: bool) -> tuple[Any, Any, Any]:
         """Return the items that are in both arguments, and where each is first in the one and in the other."""
         placed = [self.place(number, unique=unique) for number in (0, 1)]
@@ -210,7 +223,7 @@ class _Sets:
             _, first = self.firsts(merged.keys, merged.values)
             assert lengths.count is not None, "there are as many runs as lengths"
             chosen = (items, first) if not found else (first,)
-            found += [compress(lengths == 2, each.counted_by(lengths.count)) for each in chosen]
+            found += [compress(self.both(items, lengths), each.counted_by(lengths.count)) for each in chosen]
         items, *indices = found
         first, second = (self.call.result(each, np.intp) for each in indices)
         return self.call.result(items), first, second
@@ -233,6 +246,11 @@ def union1d(ar1: SetItems, ar2: SetItems, *, device: wgpu.GPUDevice | None = Non
     -------
     numpy.ndarray or Array
         Of one dimension; an Array carries its count, and nothing is read back.
+
+    Raises
+    ------
+    DatatypeError
+        For int64 and uint64, unless they are of numpy and float64 holds them.
 
     Examples
     --------
@@ -278,12 +296,12 @@ def intersect1d(
     >>> gw.intersect1d(np.array([3, 1, 3], dtype=np.uint32), np.array([2, 3], dtype=np.uint32))
     array([3], dtype=uint32)
     """
-    sets = _Sets("gw.intersect1d()", ar1, ar2, device)
+    sets = _Sets("gw.intersect1d()", ar1, ar2, device, takes_mixed=True)
     if return_indices:
         return sets.common(unique=not assume_unique)
     merged, _ = sets.merge(unique=not assume_unique)
     items, lengths = sets.runs(merged)
-    return sets.call.result(compress(lengths == 2, items))
+    return sets.call.result(compress(sets.both(items, lengths), items))
 
 
 @one_shot()
@@ -398,20 +416,25 @@ def isin(
     call = Call("gw.isin()", device)
     if kind is not None:
         one_of(f"{call}: kind", kind, ("sort", "table"))
+    missing = None
+    for each in (element, test_elements):
+        nullable = None if isinstance(each, Items) else integers_and_nulls(each)
+        if nullable is not None and each is element:
+            element, missing = nullable
+        elif nullable is not None:
+            test_elements = nullable[0][~nullable[1]]
     first, second = call.items("element", element), call.items("test_elements", test_elements)
-    negative = None
-    if _rounds(first, second) or _rounds(second, first):
-        if first.dtype.kind == "i" and second.dtype.kind == "u":  # numpy promotes them to float64, but compares exactly
-            negative, first = first < 0, first.astype(np.uint64)
-        elif first.dtype.kind == "u" and second.dtype.kind == "i":
-            second = second[second >= 0].astype(np.uint64)
+    mixed = is_mixed(first, second)
+    if mixed:
+        first, second = same_bits(first), same_bits(second)
     datatype = call.promote({"element": first, "test_elements": second}, computes=False)
     if datatype.name not in SEARCHED_DATATYPES:
         datatype = as_datatype("i32" if datatype.dtype.kind == "i" else "u32", DATATYPES)
     queries, others = (asarray(call.convert(name, datatype), call.device) for name in ("element", "test_elements"))
     ordered = call.primitive(Sort, datatype).run_once(input=others.ravel())["output"]
     found = call.primitive(IsIn, datatype).run_once(sorted=ordered, queries=queries)["output"]
-    items = call.result(asarray(found == 0 if invert else found != 0))
-    if negative is not None:
-        items[negative] = invert
+    among = (found != 0) & ~is_beyond(queries) if mixed else found != 0
+    items = call.result(asarray(~among if invert else among).reshape(found.shape))
+    if missing is not None:  # a null equals no other, like a NaN
+        items[missing] = invert
     return items

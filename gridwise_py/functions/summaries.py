@@ -29,7 +29,9 @@ from ..types.expression import (
     Later,
     Operators,
     as_node,
+    deferred,
     f32,
+    gather,
     index,
     leaf,
     scalar,
@@ -40,9 +42,19 @@ from ..types.expression_functions import StructExpression, bitcast, moments, res
 from ..types.operators import Add, And, BinOp, Max, Min, Or
 from ..types.options import integer
 from ..types.program import Flat
-from ..types.struct_operators import ArgMax, ArgMin, ArgMinMax, ArgRank, MinMax, Moments
-from .arguments import Call, HostItems, argument_array, deliver, device_of, keep_primitive, stored_leaves
+from ..types.struct_operators import ArgMax, ArgMin, ArgMinMax, ArgRank, MinMax, Moments, WideSum
+from .arguments import (
+    Call,
+    HostItems,
+    argument_array,
+    deliver,
+    device_of,
+    keep_primitive,
+    stored_leaves,
+    without_doubles,
+)
 from .arrays import full_like, take
+from .bins import of_sums, sums_may_wrap, two_words
 from .families import family
 from .reductions import (
     Axes,
@@ -67,8 +79,6 @@ Findable: TypeAlias = Reducible | ChunkedArray
 
 #: The fields of structs that were reduced along an axis, as words.
 _FIELDS = "fields"
-#: What `Moments` leaves out.
-_NO_ITEMS = struct(count=u32(0), mean=f32(0), m2=f32(0))
 #: The two words of items of 8 bytes, which expressions do not read as they are.
 _WORDS = "words"
 _LOW, _HIGH = u32(_WORDS, components=2)
@@ -83,20 +93,41 @@ def _mean_of(count: Any, total: Any) -> Any:
     return where(count == u32(0), scalar("empty", "f32"), total / f32(count))
 
 
+def _float_of(low: Any, middle: Any, high: Any) -> Any:
+    """Return the sum that the words of `WideSum` are, in f32."""
+    is_negative = (high >> 31) != 0
+    words: list[Any] = []
+    carry = where(is_negative, u32(1), u32(0))
+    for word in (low, middle, high):
+        word = where(is_negative, ~word, word) + carry
+        carry = where(word == 0, carry, u32(0))
+        words.append(f32(word))
+    total = words[0] + 2.0**32 * (words[1] + 2.0**32 * words[2])
+    return where(is_negative, -total, total)
+
+
 def _place_along(fields: int) -> Any:
     """Return an expression of the last of some fields, an index: its place along the axis."""
     return u32(_FIELDS, components=fields)[-1] // scalar("step", "u32") % scalar("length", "u32")
 
 
-_OF_MOMENTS, _OF_SUMS = u32(_FIELDS, components=3), u32(_FIELDS, components=2)
+_OF_TWO, _OF_THREE, _OF_FOUR = (u32(_FIELDS, components=fields) for fields in (2, 3, 4))
 # What is computed of the result of a reduction of all items, and of the fields of those along axes. Made once:
 # primitives are kept by them.
 _INDEX: Later = result.index
 _PLACES = {fields: _place_along(fields) for fields in (2, 3)}
 _DIVIDED: Any = result / scalar("divisor", "f32")
-_MEANS = _mean_of(result.count, result.total), _mean_of(_OF_SUMS[0], bitcast("f32", _OF_SUMS[1]))
-_VARIANCES = _variance_of(result.count, result.m2), _variance_of(_OF_MOMENTS[0], bitcast("f32", _OF_MOMENTS[2]))
-_DEVIATIONS = sqrt(_VARIANCES[0]), sqrt(_VARIANCES[1])
+_MEANS = _mean_of(result.count, result.total), _mean_of(_OF_TWO[0], bitcast("f32", _OF_TWO[1]))
+_EXACT_MEANS = (
+    _mean_of(result.count, deferred(_float_of)(result.low, result.middle, result.high)),
+    _mean_of(_OF_FOUR[0], _float_of(*_OF_FOUR[1:])),
+)
+#: Those of all items, of floats along axes, and of integers.
+_VARIANCES = (
+    _variance_of(result.count, result.m2),
+    *(_variance_of(each[0], bitcast("f32", each[-1])) for each in (_OF_THREE, _OF_FOUR)),
+)
+_DEVIATIONS = tuple(sqrt(each) for each in _VARIANCES)
 
 
 @lru_cache(maxsize=6)
@@ -118,6 +149,17 @@ def _rank(kind: str, largest: bool) -> tuple[Any, Any]:
         is_nan = (magnitude > 0x7FF00000) | ((magnitude == 0x7FF00000) & (_LOW != 0))
         high, low = (where(is_nan, u32(2**32 - 1), each) for each in (high, low))
     return high, low
+
+
+def _from_least() -> Any:
+    """Return an expression of the distances of items of 8 bytes from the least along axes, which has no more bits."""
+    length, step = scalar("length", "u32"), scalar("step", "u32")
+    at = index // length * step + index % step
+    low, high = (gather(each, at) for each in u32("least", components=2))
+    return f32(_HIGH - high - where(low > _LOW, u32(1), u32(0))) * 2.0**32 + f32(_LOW - low)
+
+
+_FROM_LEAST = _from_least()
 
 
 class MinAndMax(NamedTuple):
@@ -174,7 +216,8 @@ class Reduction:
         self._words: dict[str, Array] = {}
         is_array = not self.on_gpu or isinstance(given, Array)
         datatype = Call(call, device).hold("x", given, x) if is_array else None
-        shape = given.shape if is_array else _shape_of(given.as_expression())
+        flat = None if is_array else flat_of(given.as_expression())
+        shape = given.shape if flat is None else flat.shape or ((0,) if flat.program.aligned else ())
         #: Along which items are reduced, and the shape of the result.
         self.axes: Axes = Axes.of(call, axis, shape, keepdims)
         self._combined, (given, mask) = self.axes.bring_together(given, mask)
@@ -295,25 +338,37 @@ class Reduction:
         found = self.reduce(ranked, op, (_INDEX, _PLACES[len(ranked.fields)]), numbers)
         return found if self.on_gpu else found.astype(np.intp)
 
-    def moments(self, outputs: tuple[Any, Any], numbers: Mapping[str, Any], **options: Any) -> Any:
-        """Return what is computed of the moments of the items that count; a mean of their sum.
+    @property
+    def is_exact(self) -> bool:
+        """Whether they are added and subtracted as integers, since f32 does not hold these."""
+        return self.value.type in ("i32", "u32") if self.dtype is None else _is_exact(self.dtype)
 
-        A mean of the sum keeps infinities, which `Moments` does not.
-        """
-        if outputs is _MEANS:
-            made, none, op = struct(count=u32(1), total=self.floats), struct(count=u32(0), total=f32(0)), Add
-        else:
-            made, none, op = moments(self.floats), _NO_ITEMS, Moments
-        return self.reduce(made if self.mask is None else where(self.mask, made, none), op, outputs, numbers, **options)
+    def means(self) -> Any:
+        """Return the means of the items that count."""
+        empty = {"empty": np.nan}
+        if not self.is_exact:  # a mean of the sum keeps infinities, which `Moments` does not
+            return self._of_counted(struct(count=u32(1), total=self.floats), Add, _MEANS, empty)
+        low, middle = (_LOW, _HIGH) if self.is_wide else (u32(self.value), None)
+        is_negative = (low if middle is None else middle) >> 31 != 0
+        is_signed = self.value.type == "i32" if middle is None else self._kind == "i"
+        sign = where(is_negative, u32(2**32 - 1), u32(0)) if is_signed else u32(0)
+        made = struct(count=u32(1), low=low, middle=sign if middle is None else middle, high=sign)
+        return self._of_counted(made, WideSum, _EXACT_MEANS, empty)
+
+    def spreads(self, outputs: tuple[Any, ...], numbers: Mapping[str, Any], **options: Any) -> Any:
+        """Return what is computed of the moments of the items that count."""
+        made = moments(self.value if self.is_exact else self.floats)
+        return self._of_counted(made, Moments, (outputs[0], outputs[2 if self.is_exact else 1]), numbers, **options)
+
+    def _of_counted(self, made: StructExpression, *rest: Any, **options: Any) -> Any:
+        if self.mask is not None:
+            none = StructExpression({name: as_node(0, each.type) for name, each in made.fields.items()})
+            made = where(self.mask, made, none)
+        return self.reduce(made, *rest, **options)
 
 
-def _shape_of(value: Expression) -> tuple[int, ...]:
-    """Return the shape of the Arrays that an expression reads item by item."""
-    flat = flat_of(value)
-    arrays, forms = dict(flat.arrays), flat.program.leaves
-    own = [k for k in flat.program.aligned if flat.names[k] in arrays]
-    shapes = {cast(Array, arrays[flat.names[k]]).shape for k in own if forms[k].components == 1}
-    return shapes.pop() if len(shapes) == 1 else (0,) if own else ()
+def _is_exact(dtype: np.dtype[Any]) -> bool:
+    return dtype.kind in "iu" and dtype.itemsize > 2
 
 
 def _host_items(call: str, x: Any) -> np.ndarray:
@@ -321,16 +376,34 @@ def _host_items(call: str, x: Any) -> np.ndarray:
     return narrow_numbers(x, argument_array(call, "x", x))
 
 
-def _in_floats(call: str, x: Any) -> Any:
-    """Return what means and variances are of: integers of 8 bytes as float32, which kernels read; all else as it is."""
+def _of_four_bytes(call: str, x: Any, axis: AxisLike, mask: Any, device: Any) -> Any:
+    """Return what variances are of: integers of 8 bytes as their distances from the least, in float32."""
     if isinstance(x, (Expression, StructExpression, ChunkedArray)):
         return x
     given: Any = x if isinstance(x, Array) else _host_items(call, x)
-    if given.dtype.itemsize == 8 and given.dtype.kind in "iu":
-        return given.astype(np.float32)
-    if given.dtype.itemsize == 8 and given.dtype.kind == "f":
+    if given.dtype.itemsize < 8 or given.dtype.kind not in "iuf":
+        return given
+    if given.dtype.kind == "f":
         raise _refuse_doubles(call, "x is of")
-    return given
+    if not given.size:
+        return given.astype(np.float32)
+    most = np.iinfo(given.dtype).max
+    if isinstance(given, np.ndarray) and (mask is None or isinstance(mask, np.ndarray)):
+        counts = True if mask is None else np.broadcast_to(mask, given.shape)
+        least = np.min(
+            given, Axes.of(call, axis, given.shape, True).combined, keepdims=True, initial=most, where=counts
+        )
+        return np.asarray(given - least).view(np.uint64).astype(np.float32)
+    if mask is not None:
+        given, mask = masked_items(call, given, mask, device)
+    of = Combination(call, Min, Results(), device, axis, True)
+    least = combine(of, given) if mask is None else combine(of, given, None, most, mask)
+    axes = Axes.of(call, axis, given.shape, True).combined
+    step = prod(given.shape[axes[-1] + 1 :]) if axes else 1
+    numbers = {"length": step * prod(given.shape[k] for k in axes), "step": step}
+    words = {_WORDS: given.ravel().view("u32"), "least": least.ravel().view("u32")}
+    primitive = keep_primitive(Map, cast(Array, given).device, _FROM_LEAST)
+    return primitive.run_once(**words, **numbers)["output"].reshape(given.shape)
 
 
 @family()
@@ -774,9 +847,9 @@ def _as_asked(value: Any, asked: np.dtype[Any] | None, dtype: np.dtype[Any] | No
     return value if wanted is None or value.dtype == wanted else value.astype(wanted)
 
 
-def _numbers_of_floats(call: str, x: Any, where: Any, out: Any, device: Any) -> tuple[Any, Any]:
+def _numbers_of_floats(call: str, x: Any, where: Any, out: Any, device: Any, *, narrow: bool) -> tuple[Any, Any]:
     """Return what `numbers_and_mask` does, for means and variances; refuse integers as ``out=`` of floats, as numpy."""
-    items, mask = numbers_and_mask(call, x, where, device, narrow=True)
+    items, mask = numbers_and_mask(call, x, where, device, narrow=narrow)
     of = "f" if isinstance(items, Expression) else items.dtype.kind
     if of in "fc" and getattr(getattr(out, "dtype", None), "kind", "f") not in "fc":
         raise DatatypeError(f"{call}: out is of {out.dtype}, but the result is of floats; give such an array")
@@ -798,12 +871,11 @@ def _averaging(call: str, skips_nan: bool = False):
         """Parameters
         ----------
         x : numpy.ndarray, Array or expression
-            Of up to 4 bytes, integers of 8, or numpy's float64 and complex64. Integers become float32, where numpy has
-            float64.
+            Of up to 4 bytes, integers of 8, or numpy's float64 and complex64.
         axis : int or tuple of int, optional
             By default all items, of any shape.
         dtype : {"f16", "f32", "f64"} or numpy dtype, optional
-            Of the result. With float64 items of numpy arrays are converted as they are read.
+            Of the result. With float64 floats of numpy arrays are converted as they are read.
         out : numpy.ndarray or Array, optional
             Where to put the result, of its shape; an Array of the result's datatype.
         keepdims : bool, default False
@@ -815,8 +887,8 @@ def _averaging(call: str, skips_nan: bool = False):
 
         Returns
         -------
-        numpy.float32, numpy.ndarray or Array
-            Of float32 for integers.
+        numpy scalar, numpy.ndarray or Array
+            Of the dtype of floats; of integers float64, and in an Array float32. Sums of integers are exact.
 
         Raises
         ------
@@ -825,7 +897,7 @@ def _averaging(call: str, skips_nan: bool = False):
             or float32.
         """
         if skips_nan:
-            x, where = _numbers_of_floats(call, x, where, out, device)
+            x, where = _numbers_of_floats(call, x, where, out, device, narrow=False)
         return deliver(
             call, _mean(call, x, (axis, keepdims), _asked(call, dtype), mask_of(call, where), device), out, "unsafe"
         )
@@ -836,19 +908,23 @@ def _averaging(call: str, skips_nan: bool = False):
 def _mean(call: str, x: Any, along: tuple[AxisLike, bool], asked: np.dtype[Any] | None, mask: Any, device: Any) -> Any:
     """Return means along an axis, with ``keepdims``, or of all items."""
     if not isinstance(x, (Array, Expression, StructExpression, ChunkedArray)):
-        x = argument_array(call, "x", x) if asked == np.float64 else _host_items(call, x)
-        found = np.dtype(np.float64) if asked == np.float64 else x.dtype.newbyteorder("=")
+        x = without_doubles(x, argument_array(call, "x", x), device_of(device=device))
+        found = np.dtype(np.float64) if asked == np.float64 and x.dtype.kind == "f" else x.dtype.newbyteorder("=")
         has_doubles = found == np.float64 and context_of(device_of(device=device)).has_float64
-        if has_doubles or found == np.complex64:
-            of = Combination(call, Add, Results(found), device, *along)
-            return _as_asked(_divide(of, x, True if mask is None else mask), asked if has_doubles else None, None)
+        is_integer = found.kind in "biu" and not isinstance(mask, (Array, Expression))
+        if has_doubles or is_integer or found == np.complex64:
+            of = Combination(call, Add, Results(None if is_integer else found, widens=True), device, *along)
+            means = _divide(of, x, True if mask is None else mask)
+            return _as_asked(means, None if found.kind == "c" else asked, None)
     if asked == np.float64:
         raise _refuse_doubles(call, "the result is asked for in")
-    given = _in_floats(call, x)
     axis, keepdims = along
-    if mask is None and isinstance(given, (np.ndarray, Array)):
+    if isinstance(x, (np.ndarray, Array)) and not _is_exact(x.dtype):
+        given = cast(Any, x)
+        if given.dtype.kind == "f" and given.dtype.itemsize == 8:
+            raise _refuse_doubles(call, "x is of")
         axes = Axes.of(call, axis, given.shape, keepdims)
-        if not axes.is_all:
+        if mask is None and not axes.is_all:
             sums = Combination(call, Add, Results(np.float32), device, axis, keepdims).of(given)
             each = prod(given.shape[k] for k in axes.combined)
             if isinstance(sums, Array):
@@ -857,17 +933,20 @@ def _mean(call: str, x: Any, along: tuple[AxisLike, bool], asked: np.dtype[Any] 
                 with np.errstate(all="ignore"):
                     sums = sums / np.float32(each)
             return _as_asked(sums, asked, given.dtype)
-    items = Reduction(call, given, device, axis, keepdims, mask)
-    if mask is not None or items.is_counted:
-        found = items.moments(_MEANS, {"empty": np.nan})
+    items = Reduction(call, x, device, axis, keepdims, mask)
+    if mask is not None or items.is_exact or items.is_counted:
+        found = items.means()
     else:
         found = items.reduce(items.floats, Add, (_DIVIDED, None), {"divisor": items.size}, compensated=True)
     return _as_asked(found, asked, items.dtype)
 
 
 def _divide(of: Combination, items: np.ndarray, where: Any) -> Any:
-    """Return means of float64 or complex numbers, which the device adds; the host divides."""
-    sums: Any = combine(of, items, where=where)
+    """Return means of integers, float64 or complex numbers, which the device adds; the host divides."""
+    if items.dtype.itemsize == 8 and sums_may_wrap(items):
+        sums: Any = of_sums(*(combine(of, words, where=where) for words in two_words(items)))
+    else:
+        sums = combine(of, items, where=where)
     if isinstance(sums, Array):
         raise _refuse_doubles(of.call, "x is uploaded, as where= is on the GPU, and of")
     axes = axes_of(of.call, of.axis, items.ndim)
@@ -876,7 +955,7 @@ def _divide(of: Combination, items: np.ndarray, where: Any) -> Any:
     else:
         each = np.broadcast_to(where, items.shape).sum(axis=axes, keepdims=of.keepdims)
     with np.errstate(all="ignore"):
-        return np.divide(sums, np.asarray(each).astype(of.results.asked))[()]
+        return np.divide(sums, np.asarray(each).astype(of.results.asked or np.float64))[()]
 
 
 @_averaging()
@@ -928,6 +1007,7 @@ def average(
     axis : int or tuple of int, optional
         By default all items, of any shape.
     weights : numpy.ndarray or Array, optional
+        Of the shape of `x`; of numpy also of that along `axis`, in its order.
     returned : bool, default False
     keepdims : bool, default False
         Whether these axes stay, with one item each.
@@ -1003,9 +1083,10 @@ def _along_axis(call: str, shares: np.ndarray, shape: tuple[int, ...], axis: Axi
     if shares.shape == shape:
         return shares
     axes = axes_of(call, axis, len(shape))
-    if axis is not None and shares.shape == tuple(shape[k] for k in axes):
+    given = [int(each) % len(shape) for each in np.atleast_1d(axes if axis is None else axis)]
+    if axis is not None and shares.shape == tuple(shape[k] for k in given):  # its dimensions are in the caller's order
         order = tuple(size if k in axes else 1 for k, size in enumerate(shape))
-        return np.broadcast_to(shares.reshape(order), shape)
+        return np.broadcast_to(shares.transpose(np.argsort(given)).reshape(order), shape)
     error = DatatypeError if axis is None else LengthError  # as numpy, which without axis= misses an argument
     raise error(
         f"{call}: weights has shape {shares.shape}, but x {shape}; give weights of that shape, or of that along axis="
@@ -1013,7 +1094,7 @@ def _along_axis(call: str, shares: np.ndarray, shape: tuple[int, ...], axis: Axi
 
 
 @family()
-def _spreading(call: str, outputs: tuple[Any, Any], skips_nan: bool = False):
+def _spreading(call: str, outputs: tuple[Any, ...], skips_nan: bool = False):
     def spread(
         x: Reducible,
         axis: AxisLike = None,
@@ -1030,11 +1111,11 @@ def _spreading(call: str, outputs: tuple[Any, Any], skips_nan: bool = False):
         """Parameters
         ----------
         x : numpy.ndarray, Array or expression
-            Of up to 4 bytes, or integers of 8, which become float32.
+            Of up to 4 bytes, or integers of 8, of which float32 holds the distances from the least.
         axis : int or tuple of int, optional
             By default all items.
         dtype : {"f16", "f32"} or numpy dtype, optional
-            Of the result, which is computed in float32.
+            Of the result.
         out : numpy.ndarray or Array, optional
             Where to put the result, of its shape; an Array of the result's datatype.
         ddof : float, default 0
@@ -1061,7 +1142,7 @@ def _spreading(call: str, outputs: tuple[Any, Any], skips_nan: bool = False):
         """
         least = 0.0  # what sums of squares are divided by where n - ddof is not positive
         if skips_nan:
-            x, where = _numbers_of_floats(call, x, where, out, device)
+            x, where = _numbers_of_floats(call, x, where, out, device, narrow=True)
             kind: str = x.type if isinstance(x, Expression) else cast(Any, x).dtype.kind
             if kind.startswith("f"):
                 least = np.nan  # as numpy's, where it divides by 0
@@ -1073,9 +1154,11 @@ def _spreading(call: str, outputs: tuple[Any, Any], skips_nan: bool = False):
         asked = _asked(call, dtype)
         if asked == np.float64:
             raise _refuse_doubles(call, "the result is asked for in")
-        items = Reduction(call, _in_floats(call, x), device, axis, keepdims, mask_of(call, where))
+        mask = mask_of(call, where)
+        given = _of_four_bytes(call, x, axis, mask, device)
+        items = Reduction(call, given, device, axis, keepdims, mask)
         numbers = {"correction": float(ddof if correction is None else correction), "least": least}
-        found = items.moments(outputs, numbers, **({"deterministic": True} if deterministic else {}))
+        found = items.spreads(outputs, numbers, **({"deterministic": True} if deterministic else {}))
         casting = "same_kind" if outputs is _DEVIATIONS else "unsafe"
         return deliver(call, _as_asked(found, asked, items.dtype), out, casting)
 
@@ -1093,8 +1176,9 @@ def var() -> None:
     Each item is read once. Of its items of a tile an invocation computes mean and squared distances in two passes over
     its registers, and these are combined by `Moments`. All means are relative to the first item, so their distance from
     0 costs no digits. The relative error is at most some h·(u + n·u²) with u = 2⁻²⁴, where h is the number of tiles of
-    an invocation and of steps that combine invocations: some 200 at 2²⁸ items on a GPU. Along an axis means are not
-    relative to an item: there the error grows with the quotient of mean and standard deviation, as some h·u times it.
+    an invocation and of steps that combine invocations: some 200 at 2²⁸ items on a GPU. Along an axis means of floats
+    are not relative to an item: there the error grows with the quotient of mean and standard deviation, as some h·u
+    times it. Distances of integers are exact before they become floats.
 
     Examples
     --------

@@ -14,6 +14,7 @@ from typing import Any, Literal, Protocol, TypeAlias, get_args
 
 from ..errors import ArgumentError, LengthError
 from ..types.datatype import DATATYPES, Datatype
+from ..types.shapes import check_one_shape
 from .layout import COUNT
 
 #: Whether an output may share items with an input: not at all, if both are exactly the same view, or in any way.
@@ -299,12 +300,12 @@ class Signature:
                     f"{self.primitive}: {name} has shape {shape}, but {self.primitive} works along one dimension; for "
                     f"all items give {name}.ravel(), which copies nothing"
                 )
-            alike = isinstance(rule.length, SameAs) and rule.length.times == rule.length.per
-            if isinstance(rule.length, SameAs) and alike and shape != shapes.get(rule.length.argument, shape):
-                raise LengthError(
-                    f"{self.primitive}: {name} has shape {shape}, but {rule.length.argument} has "
-                    f"{shapes[rule.length.argument]}; give {name}.reshape({rule.length.argument}.shape)"
-                )
+            if (
+                isinstance(rule.length, SameAs)
+                and rule.length.times == rule.length.per
+                and rule.length.argument in shapes
+            ):
+                check_one_shape(self.primitive, {each: shapes[each] for each in (rule.length.argument, name)})
 
     def output_length(self, name: str, lengths: Mapping[str, int]) -> int | None:
         """Return the capacity that an output needs, given the lengths of the inputs; None if the rule has none."""

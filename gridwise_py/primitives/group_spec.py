@@ -17,7 +17,7 @@ from ..types.expression import Expression, Operators, as_node, converted, leaf
 from ..types.expression_functions import StructExpression, bitcast, isnan, moments, result, sqrt, truth, where
 from ..types.operators import Add, And, BinOp, Max, Min, Multiply, Or, Xor, as_binop
 from ..types.options import integer
-from ..types.program import Flat, flatten
+from ..types.program import Flat, Leaf, flatten
 from ..types.struct_operators import FIELD_OPERATIONS, First, Last, Moments, each_field, on_items
 
 #: The names of aggregates.
@@ -516,6 +516,12 @@ class _Packing:
         if how == "mean":
             self._pack([("add", converted("f32", present(0))), ("add", one)], name, f32, "mean")
         elif how in ("var", "std"):
+            leaf_of = cast(Leaf, node.value) if node.kind == "leaf" else None
+            if node.type != "f32" and (leaf_of is None or leaf_of.datatype.itemsize_bytes == 4):
+                raise DatatypeError(
+                    f"{self._what}: {name}= is the {how} of {node.type}, of which f32 holds 24 bits; where these are "
+                    f"enough, give gw.f32(…) of the items, and else arrays of numpy to gw.group_by()"
+                )
             items = list(moments(converted("f32", present(0))).fields.values())
             store = Store(name, f32, cast(str, how), (0, 1, 2), correction)
             self._own.append((Moments, _struct_of(items), [one, *items[1:]], "", (store,)))

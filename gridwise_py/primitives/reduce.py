@@ -141,7 +141,9 @@ class Reduce(ReduceCalls, OperatorPrimitive):
     def _partial_context(self) -> dict[str, Any]:
         """Return how an invocation makes one accumulator of its items of a tile; empty where it combines them."""
         if self.op == Moments:
-            return {"block_total": "by_partials", "partial": "moments", "branch_free": True}
+            assert isinstance(self.result_datatype, Struct), "the operator takes nothing else"
+            origin = [of.wgsl for _, of in self.result_datatype.fields[1:-2]]
+            return {"block_total": "by_partials", "partial": "moments", "branch_free": True, "origin": origin}
         if not (isinstance(self.op, ArgOp) or self.op == ArgMinMax) or self._fusion is None:
             return {}
         # Their order must be that of the indices.

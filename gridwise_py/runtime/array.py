@@ -46,6 +46,7 @@ from ..types.expression_functions import StructExpression
 from ..types.options import integer
 from .context import DeviceContext, check_device, context_of
 from .device import default_device
+from .host_items import float64_holds, integers_and_nulls
 from .memory import BlockSize, Lease
 from .observer import step
 from .pinned import DIRECTIONS, Direction, PinnedArray
@@ -1061,9 +1062,16 @@ def host_array(data: Any) -> np.ndarray:
     if hasattr(data, "__dlpack__") and not hasattr(data, "__array__"):
         return np.from_dlpack(data)
     try:
-        return np.asarray(data)
+        items = np.asarray(data)
     except ValueError as error:
         raise ArgumentError(f"numpy makes no array of {data!r:.60}: {error}") from error
+    nullable = integers_and_nulls(data) if items.dtype.kind == "f" and items is not data else None
+    if nullable is not None and not float64_holds(nullable[0]):
+        raise DatatypeError(
+            "data has nulls, of which numpy makes float64, and integers beyond 2**53, which that rounds; fill the "
+            "nulls, data.fill_null(0)"
+        )
+    return items
 
 
 def is_python(data: Any) -> bool:

@@ -38,6 +38,47 @@ def extremes(items: np.ndarray) -> tuple[Any, Any]:
     return ends[0].min(), ends[1].max()
 
 
+def integers_and_nulls(data: Any) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return the integers of a column of pandas, polars or pyarrow, and which are missing; None for other data.
+
+    numpy makes float64 of them where one is missing, which rounds integers beyond 2**53. Nothing is imported.
+    """
+    dtype: Any = getattr(data, "dtype", None)
+    if isinstance(dtype, np.dtype) or not str(getattr(data, "type", dtype)).lower().startswith(("int", "uint")):
+        return None
+    if hasattr(data, "isna"):
+        missing, items = np.asarray(data.isna()), None
+        if missing.any():
+            items = data.to_numpy(dtype=dtype.numpy_dtype, na_value=0)
+    elif hasattr(data, "is_null") and hasattr(data, "fill_null"):
+        missing = np.asarray(data.is_null())
+        items = np.asarray(data.fill_null(0)) if missing.any() else None
+    else:
+        return None
+    if items is None or items.dtype.kind not in "iu":
+        return None
+    if not missing.all():  # what stands for a null is one of the others, so that it is no end of theirs
+        items = np.where(missing, items[np.argmin(missing)], items)
+    return items, missing
+
+
+def float64_holds(items: np.ndarray) -> bool:
+    """Whether float64 holds integers, and those between them."""
+    return not items.size or (items.min() >= -(2**53) and items.max() <= 2**53)
+
+
+def with_missing(items: np.ndarray, missing: np.ndarray) -> np.ndarray:
+    """Return items without some, which are NaN, NaT or None; integers become floats only where these hold them."""
+    if not missing.any():
+        return items
+    kind = items.dtype.kind
+    if kind in "iu" and float64_holds(items[~missing]):
+        kind, items = "f", items.astype(np.float64)
+    found = items.copy() if kind in "fMm" else items.astype(object)
+    found[missing] = np.nan if kind == "f" else "NaT" if kind in "Mm" else None
+    return found
+
+
 def cast_items(items: np.ndarray, dtype: Any) -> np.ndarray:
     """Return items in a dtype, the same array if they have it: many by several threads, which also find fresh pages."""
     if items.nbytes < _LEAST_BYTES or not items.flags.c_contiguous or items.dtype == dtype:

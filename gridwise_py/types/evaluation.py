@@ -11,6 +11,7 @@ from ..errors import ArgumentError, LengthError
 from .datatype import Struct
 from .operations import NUMPY_TYPES, OPERATIONS
 from .program import Flat, Step
+from .shapes import check_one_shape
 
 #: The items that are computed; other domains are those of a gather, by its number.
 _ROOT = -1
@@ -67,10 +68,11 @@ class _Evaluation:
         for number, step in enumerate(self._program.steps):
             if step.kind == "gather":
                 self._sizes[number] = self._length(self._program.domain(step))
-        shapes = {leaves[k].shape for k in self._program.aligned if self._program.leaves[k].components == 1}
+        own = [k for k in self._program.aligned if self._program.leaves[k].components == 1]
+        check_one_shape("the expression", {flat.names[k]: leaves[k].shape for k in own}, broadcasts=True)
         if self._sizes[_ROOT] is None:
             self._sizes[_ROOT] = size
-        self._shape = shapes.pop() if len(shapes) == 1 else (self._sizes[_ROOT] or 0,)
+        self._shape = leaves[own[0]].shape if own else (self._sizes[_ROOT] or 0,)
         if self._sizes[_ROOT] is None:
             self._shape = ()
 

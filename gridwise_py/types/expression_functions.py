@@ -125,11 +125,13 @@ def truth(value: Expression) -> Expression:
 
 
 def moments(value: Expression) -> StructExpression:
-    """Return the items that `Moments` combines: of f32.
+    """Return the items that `Moments` combines: of integers and f32.
 
     The squared distance of an infinity or a NaN from itself is NaN, as in numpy. Bits say so: compilers assume that
     ``x - x`` and ``x * 0`` are 0.
     """
+    if value.type != "f32":
+        return struct(count=as_node(1, "u32"), origin=value, mean=as_node(0.0, "f32"), m2=as_node(0.0, "f32"))
     is_finite = (bitcast("u32", value) & _INFINITY) != _INFINITY
     return struct(count=as_node(1, "u32"), mean=value, m2=where(is_finite, as_node(0.0, "f32"), float("nan")))
 

@@ -14,6 +14,7 @@ from typing import Any, Protocol, cast
 from ..errors import ArgumentError
 from ..settings import ShaderChecks, strictest
 from .datatype import DATATYPES, Datatype, Struct
+from .shapes import check_one_shape
 
 #: Steps that compute their operand at another item.
 MOVES = ("previous", "next", "flip", "gather")
@@ -255,6 +256,13 @@ class Flat:
             return Struct("struct", **dict(zip(self.fields, words, strict=True)))
         return DATATYPES[words[0]]
 
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """The one shape of the arrays that are read item by item; None if none is."""
+        arrays, program = dict(self.arrays), self.program
+        own = (self.names[k] for k in program.aligned if program.leaves[k].components == 1)
+        return next((arrays[name].shape for name in own if name in arrays), None)
+
     def without_arrays(self) -> Flat:
         """Return it with names in place of arrays: what is equal for calls with other arrays."""
         return replace(self, arrays=())
@@ -344,7 +352,7 @@ class _Flattening:
             step = self._step(node)
             self._of_node[id(node)] = self._steps.setdefault(step, len(self._steps))
         self._results = tuple(self._of_node[id(root)] for root in roots)
-        self._check_gathers()
+        self._check_leaves()
 
     def flat(self, fields: tuple[str, ...]) -> Flat:
         """Return what was found."""
@@ -355,9 +363,12 @@ class _Flattening:
             tuple(self._scalars.items()), fields,
         )  # fmt: skip
 
-    def _check_gathers(self) -> None:
-        """Refuse gathers from the numbers of items alone, which have no end."""
+    def _check_leaves(self) -> None:
+        """Refuse arrays of several shapes, and gathers from the numbers of items alone, which have no end."""
         program = Program(tuple(self._steps), self._results, tuple(LeafForm("") for _ in self._found))
+        shapes = {name: array.shape for name, array in self._arrays}
+        if len(set(shapes.values())) > 1:
+            self._check_shapes(program, shapes)
         for step in program.steps:
             inside = program.within(step.args[:1], ("previous", "next", "flip")) if step.kind == "gather" else ()
             if any(program.steps[k].kind == "index" for k in inside) and not program.domain(step):
@@ -365,6 +376,16 @@ class _Flattening:
                     "items are gathered from gw.index alone, which has no end: use the indices themselves, or gather "
                     "from an expression that has a leaf"
                 )
+
+    def _check_shapes(self, program: Program, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        single = [self._found[cast(int, step.value)].name for step in program.steps if step.kind == "single"]
+        for leaves in (program.aligned, *program.gathered()):
+            names = [self._found[k].name for k in leaves if self._found[k].components == 1]
+            alike = {name: shapes[name] for name in names if name in shapes}
+            if alike:  # numpy's result has the dimensions of an array of one item, too
+                dimensions = len(next(iter(alike.values())))
+                alike |= {name: shapes[name] for name in single if len(shapes[name]) > dimensions}
+            check_one_shape("the expression", alike, broadcasts=True)
 
     def _step(self, node: Node) -> Step:
         kind, value = node.kind, node.value

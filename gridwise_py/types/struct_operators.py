@@ -326,40 +326,82 @@ MinMax: StructOp = _min_max()
 
 
 def _moments_text(fields: tuple[tuple[str, str], ...]) -> str:
-    (count, _), (mean, _), (m2, _) = fields
+    (count, _), *origin, (mean, _), (m2, _) = fields
+    apart = ""
+    for name, _ in origin:  # of integers the distance is exact before it is a float
+        above = f"f32(u32(b.{name}) - u32(a.{name}))"
+        below = f"f32(u32(a.{name}) - u32(b.{name}))"
+        apart = f" + select(-{below}, {above}, b.{name} >= a.{name})"
+    first = ", ".join(["count", *(f"a.{name}" for name, _ in origin)])
     return f"""\
 fn combine(a: T, b: T) -> T {{
   if (a.{count} == 0u) {{ return b; }}
   if (b.{count} == 0u) {{ return a; }}
   let count = a.{count} + b.{count};
   let share = f32(b.{count}) / f32(count);
-  let delta = b.{mean} - a.{mean};
+  let delta = (b.{mean} - a.{mean}){apart};
   let between = rounded(rounded(delta * delta) * rounded(f32(a.{count}) * share));
-  return T(count, a.{mean} + rounded(delta * share), (a.{m2} + b.{m2}) + between);
+  return T({first}, a.{mean} + rounded(delta * share), (a.{m2} + b.{m2}) + between);
 }}"""
 
 
 def _moments_twin(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    count, mean, m2 = _names(a)
+    count, *origin, mean, m2 = _names(a)
     found = np.empty(np.broadcast_shapes(a.shape, b.shape), a.dtype)
     found[count] = a[count] + b[count]
     with np.errstate(all="ignore"):
         share = b[count] / found[count].astype(np.float64)
         delta = b[mean].astype(np.float64) - a[mean]
+        for name in origin:
+            found[name], delta = a[name], delta + (b[name].astype(np.float64) - a[name])
         found[mean] = a[mean] + delta * share
         found[m2] = a[m2].astype(np.float64) + b[m2] + delta * delta * a[count] * share
     return np.where(a[count] == 0, b, np.where(b[count] == 0, a, found))
 
 
+def _zeros(datatype: Datatype) -> tuple[int, ...]:
+    assert isinstance(datatype, Struct)
+    return tuple(0 for _ in datatype.fields)
+
+
 #: Number, mean, and sum of squared distances from the mean: three fields of u32, f32 and f32. Of one value x they are
-#: 1, x and 0, or NaN in place of the 0 where x is infinite or NaN. Source: T. Chan, G. Golub and R. LeVeque, "Updating
-#: formulae and a pairwise algorithm for computing sample variances" (1979).
+#: 1, x and 0, or NaN in place of the 0 where x is infinite or NaN. Of integers there is one field more, behind the
+#: number: one of the items, which the mean is relative to; of one value x they are 1, x, 0 and 0. Source: T. Chan, G.
+#: Golub and R. LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances" (1979).
 Moments: StructOp = StructOp(
-    "moments", (0, 0, 0),
+    "moments", _zeros,
     _Form(
-        lambda types: types == ("u32", "f32", "f32"), "gw.struct(count=gw.u32(1), mean=x, m2=gw.f32(0))",
+        lambda types: types[:1] + types[-2:] == ("u32", "f32", "f32") and types[1:-2] in ((), ("i32",), ("u32",)),
+        "gw.struct(count=gw.u32(1), mean=x, m2=gw.f32(0))",
         _moments_text, _moments_twin,
     ),
+)  # fmt: skip
+
+
+def _wide_text(fields: tuple[tuple[str, str], ...]) -> str:
+    count, low, middle, high = (name for name, _ in fields)
+    return f"""\
+fn combine(a: T, b: T) -> T {{
+  let low = a.{low} + b.{low};
+  let half = a.{middle} + b.{middle};
+  let middle = half + u32(low < a.{low});
+  return T(a.{count} + b.{count}, low, middle, a.{high} + b.{high} + u32(half < a.{middle} || middle < half));
+}}"""
+
+
+def _wide_twin(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    count, low, middle, high = _names(a)
+    found = np.empty(np.broadcast_shapes(a.shape, b.shape), a.dtype)
+    found[count], found[low], half = a[count] + b[count], a[low] + b[low], a[middle] + b[middle]
+    found[middle] = half + (found[low] < a[low])
+    found[high] = a[high] + b[high] + ((half < a[middle]) | (found[middle] < half))
+    return found
+
+
+#: Number, and the exact sum of integers as three words in two's complement, the lowest first: four fields of u32.
+WideSum: StructOp = StructOp(
+    "sum in 96 bits", _zeros,
+    _Form(lambda types: types == ("u32",) * 4, "gw.struct(count=…, low=…, middle=…, high=…)", _wide_text, _wide_twin),
 )  # fmt: skip
 
 
@@ -376,12 +418,8 @@ def _end_operator(name: str, kept: str, other: str) -> StructOp:
         items = {"a": a, "b": b}
         return np.where(items[kept][_names(a)[0]] != 0, items[kept], items[other])
 
-    def identity(datatype: Datatype) -> tuple[int, ...]:
-        assert isinstance(datatype, Struct)
-        return tuple(0 for _ in datatype.fields)
-
     form = _Form(lambda types: types[0] == "u32", "gw.struct(is_item=gw.u32(1), value=x)", text, twin)
-    return StructOp(name, identity, form, commutative=False)
+    return StructOp(name, _zeros, form, commutative=False)
 
 
 #: The first item whose first field, of u32, is not 0.
@@ -389,7 +427,7 @@ First: StructOp = _end_operator("first", "a", "b")
 #: The last item whose first field, of u32, is not 0.
 Last: StructOp = _end_operator("last", "b", "a")
 
-_BY_NAME = {op.name: op for op in (ArgMin, ArgMax, ArgMinMax, ArgRank, MinMax, Moments, First, Last)}
+_BY_NAME = {op.name: op for op in (ArgMin, ArgMax, ArgMinMax, ArgRank, MinMax, Moments, WideSum, First, Last)}
 
 
 def _named(name: str) -> StructOp:

@@ -271,6 +271,7 @@ REFUSALS: tuple[Known, ...] = (
         "there are sums, products, minima and maxima",
         when=_eight_bytes,
     ),
+    Known(_DOC + "variances of integers of Arrays", "group_by", "of which f32 holds 24 bits", when=is_on_gpu),
     Known(_DOC + "keys of 8 bytes are one column", "group_by", "cannot be one of several", when=_eight_bytes),
     Known(_DOC + "key_bits of integers", "group_by", "key_bits"),
     Known(
