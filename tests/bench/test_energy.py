@@ -101,10 +101,10 @@ def test_ten_percent_are_told_apart_and_equal_ones_are_not():
     board = Board()
     old, new, same = (board.measure(board.work(10, watts, noise=0.03), 6) for watts in (300.0, 330.0, 300.0))
     more, equal = judge_energy(old, new, 0.02), judge_energy(old, same, 0.02)
-    assert (more.verdict, equal.verdict) == ("more", "same")
+    assert (more.kind.value, equal.kind.value) == ("slower", "same"), "slower: more energy"
     assert more.low <= 1.1 <= more.high
-    assert judge_energy(new, old, 0.02).verdict == "less"
-    assert judge_energy(old, same, 1e-6).verdict == "ambiguous"
+    assert judge_energy(new, old, 0.02).kind.value == "faster"
+    assert judge_energy(old, same, 1e-6).kind.value == "ambiguous"
 
 
 def test_below_the_resolution_there_is_no_number_but_a_reason():

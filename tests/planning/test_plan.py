@@ -330,7 +330,7 @@ def test_not_a_number_does_not_get_into_json():
 
 def test_a_users_kernel_survives_json_too():
     wgsl = (
-        "@group(0) @binding(0) var<storage, read_write> y: array<u32>;\n"
+        "override K: f32 = 1.0;\n@group(0) @binding(0) var<storage, read_write> y: array<u32>;\n"
         "@compute @workgroup_size(1) fn main() { y[0] = 1u; }"
     )
     plan = gw.Kernel.plan_for(

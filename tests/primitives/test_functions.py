@@ -50,7 +50,7 @@ def _refusal(call, kind=gw.ArgumentError):
 def test_a_remedy_names_the_argument_and_where_it_lies(device):
     whole = gw.asarray(np.eye(3, dtype=np.int32), device)
     message = _refusal(lambda: gw.matmul(whole, whole), gw.DatatypeError)
-    assert "gw.asarray(a.to_numpy().astype(np.float32))" in message
+    assert "give a.astype(np.float32)" in message
     assert "b.astype(np.float32)" in _refusal(lambda: gw.matmul(M, np.eye(4, dtype=int)), gw.DatatypeError)
     assert "a.astype(np.float32)" in _refusal(lambda: gw.matmul(np.eye(3, dtype=np.int32), M), gw.DatatypeError)
     assert "values: " in _refusal(lambda: gw.sort_pairs(F, F.astype(complex)), gw.DatatypeError)
@@ -62,7 +62,7 @@ def test_two_datatypes_are_refused_before_anything_is_uploaded(device, monkeypat
     monkeypatch.setattr(type(device), "create_buffer", lambda *a, **k: made.append(1), raising=False)
     message = _refusal(lambda: gw.matmul(x.reshape(2, 2), np.ones((2, 2), np.float16)), gw.DatatypeError)
     assert "b is of f16 (numpy float16), but a of f32" in message
-    assert "np.asarray(b, dtype=np.float32)" in message
+    assert "b.astype(np.float32)" in message
     assert not made
 
 

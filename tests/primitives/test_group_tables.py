@@ -172,7 +172,7 @@ def test_tables_are_taken_where_they_can_be():
         parameters(total=(X, "mean")),
         parameters(last=(X, "last")),
         parameters(total=(X, gw.Multiply)),
-        parameters(spread=(X, "var")),
+        parameters(spread=(gw.f32("x"), "var")),
     ]
     assert all("by" not in found for found in by_sort)
     assert "by" not in parameters(cls=Sorted)

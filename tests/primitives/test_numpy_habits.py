@@ -500,5 +500,5 @@ def test_primitives_say_what_they_work_on(device):
 
 
 def test_equal_numbers_far_from_zero_have_no_bins():
-    with pytest.raises(gw.ArgumentError, match=r"no bin is of width 1; give range=\(low, high\)$"):
+    with pytest.raises(gw.ArgumentError, match=r"have no width; give range=\(low, high\)$"):
         gw.histogram(np.full(3, 1.7e18))

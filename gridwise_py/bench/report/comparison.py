@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from xml.etree import ElementTree
 
 from ...display.quantities import format_number, format_uncertainty
@@ -378,7 +379,16 @@ def _json(comparison: Comparison) -> str:
         "rows": [asdict(row) for row in c.rows], "quantities": [_record(row) for row in c.quantities],
         "ranks": [_rank_record(rank) for rank in c.ranks],
     }  # fmt: skip
-    return json.dumps(data, indent=1, allow_nan=False) + "\n"
+    return json.dumps(_finite(data), indent=1, allow_nan=False) + "\n"
+
+
+def _finite(data: Any) -> Any:
+    """JSON data with None in place of infinite ends of intervals."""
+    if isinstance(data, dict):
+        return {name: _finite(value) for name, value in cast(dict[str, Any], data).items()}
+    if isinstance(data, (list, tuple)):
+        return [_finite(value) for value in cast(Sequence[Any], data)]
+    return None if isinstance(data, float) and not math.isfinite(data) else data
 
 
 # ---- JUnit
