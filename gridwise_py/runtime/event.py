@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from typing import Any
 
@@ -12,7 +13,7 @@ from ..backend.device_state import queue_uses
 from ..backend.fork_guard import check_process
 from ..backend.queues import device_of, queue_is_idle, submit, wait_idle
 from ..backend.submission_marks import Mark, look, mark_of
-from ..errors import ArgumentError, BufferUsageError, TimingNotReady, TimingUnavailable
+from ..errors import ArgumentError, BufferUsageError, DeviceLostError, TimingNotReady, TimingUnavailable
 from ..timing.queries import TimingHelper, TimingSession
 from ..timing.result import Span
 from .context import context_of
@@ -28,10 +29,14 @@ def synchronize(device: wgpu.GPUDevice | None = None) -> None:
     Parameters
     ----------
     device : wgpu.GPUDevice, optional
-        By default all that the library knows.
+        By default all that the library knows and that are not lost.
     """
-    for each in (device,) if device is not None else queue_uses():
-        _synchronize(each)
+    if device is not None:
+        _synchronize(device)
+        return
+    for each in queue_uses():
+        with contextlib.suppress(DeviceLostError):  # nothing is left to wait for
+            _synchronize(each)
 
 
 def _synchronize(device: wgpu.GPUDevice) -> None:

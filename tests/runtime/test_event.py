@@ -344,3 +344,7 @@ def test_synchronize_without_a_device_waits_for_all(device, fresh_device, monkey
     waited.clear()
     gw.synchronize(fresh_device)
     assert waited == [fresh_device]
+    fresh_device.destroy()
+    gw.synchronize()
+    with pytest.raises(gw.DeviceLostError):
+        gw.synchronize(fresh_device)
