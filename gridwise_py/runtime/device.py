@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import os
 import sys
@@ -26,13 +27,14 @@ from ..backend.mapped_memory import shares_memory
 from ..backend.queues import create_shader_module, submit, tick_period_ns
 from ..backend.submission_marks import read_words
 from ..backend.timeout import set_timeout_s
+from ..call_errors import nearest
 from ..display.table import table_of
 from ..errors import AdapterError, DeviceError
 from ..planning.shaders import load_templates, prologue
 from ..timing.queries import TimingHelper
 from ..tuning.store import TuningStore
 from ..types.capabilities import Capabilities
-from ..warn import warn, warn_of_variables
+from ..warn import warn
 
 # Every optional feature that some kernel or measurement can use.
 _USEFUL_FEATURES = (
@@ -258,7 +260,7 @@ def request_device(
     ...
     """
     check_process()
-    warn_of_variables()
+    _warn_of_variables()
     holds_clock, maps_arrays = settings.hold_clock(), settings.map_arrays()
     limit_s = settings.checked_timeout_s(timeout_s, "timeout_s")
     if not isinstance(adapter, wgpu.GPUAdapter):
@@ -479,3 +481,26 @@ def measure_capabilities(device: wgpu.GPUDevice, helper: TimingHelper | None) ->
         facts=store.facts(),
         tick_step_ns=tick_step_ns,
     )
+
+
+@functools.cache
+def _warn_once(message: str) -> None:
+    warn(message)
+
+
+def _warn_of_variables() -> None:
+    """Warn of environment variables that have no effect, each once per process."""
+    known = [name.removeprefix(settings.PREFIX) for name in settings.VARIABLES]
+    for name in settings.unknown_variables():
+        if question := nearest(name.upper().removeprefix(settings.PREFIX), known):
+            _warn_once(f"the environment variable {name} has no effect{question}")
+    folder = settings.cache_dir()
+    if folder is None:
+        return
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        problem = "" if os.access(folder, os.W_OK) or any(folder.iterdir()) else "it cannot be written"
+    except OSError as error:
+        problem = error.strerror or str(error)
+    if problem:
+        _warn_once(f"GRIDWISE_CACHE_DIR={folder}: {problem}, so each process tests and compiles again; name another")
