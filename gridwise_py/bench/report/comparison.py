@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import io
 import json
-import math
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from ...display.quantities import format_number, format_uncertainty
 from ...display.table import Cell, Column, Table
 from ...display.terminal import clean
+from ...storage.json_files import json_data
 from ..analysis.compare import RANKED, Comparison, Rank, Row
 from ..stats.verdict import Cause, Verdict, VerdictKind
 from .console import make_console
@@ -379,16 +379,7 @@ def _json(comparison: Comparison) -> str:
         "rows": [asdict(row) for row in c.rows], "quantities": [_record(row) for row in c.quantities],
         "ranks": [_rank_record(rank) for rank in c.ranks],
     }  # fmt: skip
-    return json.dumps(_finite(data), indent=1, allow_nan=False) + "\n"
-
-
-def _finite(data: Any) -> Any:
-    """JSON data with None in place of infinite ends of intervals."""
-    if isinstance(data, dict):
-        return {name: _finite(value) for name, value in cast(dict[str, Any], data).items()}
-    if isinstance(data, (list, tuple)):
-        return [_finite(value) for value in cast(Sequence[Any], data)]
-    return None if isinstance(data, float) and not math.isfinite(data) else data
+    return json.dumps(json_data(data), indent=1, allow_nan=False) + "\n"
 
 
 # ---- JUnit
