@@ -24,7 +24,8 @@ from .engine import Engine, engine_of
 from .fork_guard import inherited
 from .waits import Wait
 
-_ATTRIBUTE = "_gridwise"
+#: The attribute of a device that has its record: what each call passes reads it without `state_of`.
+STATE = "_gridwise"
 _SUBMISSIONS_KEPT = 8
 _LOOK_AGAIN_S = 0.0002
 
@@ -166,6 +167,8 @@ class DeviceState:
         When the GPU was last at work.
     submissions : deque of str
         The names of the last submissions, for messages.
+    queue : dict
+        The attributes of the queue's object, where what replaces a method of it lies.
     probe_layout : wgpu.GPUBindGroupLayout or None
         Made when a buffer is first tested for having been destroyed.
     one : wgpu.GPUBuffer or None
@@ -193,6 +196,7 @@ class DeviceState:
         "pending",
         "polled",
         "probe_layout",
+        "queue",
         "recorders",
         "shader_checks",
         "submissions",
@@ -220,6 +224,7 @@ class DeviceState:
         self.timeout_is_fixed: bool = False
         self.timeout_s: float | None = None
         self.submissions: deque[str] = deque(maxlen=_SUBMISSIONS_KEPT)
+        self.queue: dict[str, Any] = device.queue.__dict__
         self.probe_layout: wgpu.GPUBindGroupLayout | None = None
         self.one: wgpu.GPUBuffer | None = None
         self.context: Any = None
@@ -233,10 +238,10 @@ _known: weakref.WeakSet[wgpu.GPUDevice] = weakref.WeakSet()
 
 def state_of(device: wgpu.GPUDevice) -> DeviceState:
     """Return the record of a device, making it at the first call."""
-    state = device.__dict__.get(_ATTRIBUTE)
+    state = device.__dict__.get(STATE)
     if state is None:
         keep_interrupts()
-        state = device.__dict__.setdefault(_ATTRIBUTE, DeviceState(device))
+        state = device.__dict__.setdefault(STATE, DeviceState(device))
         device.destroy = state.end
         _known.add(device)
     return state

@@ -12,7 +12,7 @@ MARKER = "gridwise"
 
 
 class Errors(Protocol):
-    """Catches the errors of C functions in a ``with`` block, and raises one at its end."""
+    """Catches the errors of C functions from when it is made to the end of a ``with`` block, and raises one there."""
 
     @property
     def message(self) -> str | None:
@@ -41,9 +41,9 @@ class SlotErrors:
         self.name: str = "gridwise commands"
         self.type: str = ""
         self.message: str | None = None
+        self._slots.append(self)
 
     def __enter__(self) -> SlotErrors:
-        self._slots.append(self)
         return self
 
     def __exit__(self, kind: object, error: object, traceback: object, /) -> None:

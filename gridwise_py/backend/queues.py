@@ -21,7 +21,7 @@ from ..errors import ArgumentError, BufferUsageError, GridwiseError
 from ..planning.shaders import shader_error
 from ..settings import ShaderChecks
 from .device_errors import check_not_lost, device_error, device_errors, is_lost, is_trouble, lost_error
-from .device_state import before_queue_use, check_queue_use, queue_uses, state_of, submit_pending
+from .device_state import STATE, before_queue_use, check_queue_use, queue_uses, state_of, submit_pending
 from .engine import engine_of
 from .fork_guard import check_process, inherited, release_nothing
 from .mapped_memory import Mode, staging_mapping
@@ -163,7 +163,7 @@ def wait_in_turn(device: wgpu.GPUDevice) -> None:
     wgpu 29 submits nothing while a thread is inside of a poll that blocks. A software driver may run one submission at
     a time, and block in the next one (lavapipe, Mesa 22.3.6). No interrupt ends that.
     """
-    state = state_of(device)
+    state = device.__dict__[STATE]
     if state.is_cpu is None:
         state.is_cpu = device.adapter.info["adapter_type"] == "CPU"
     if state.is_cpu:
@@ -241,7 +241,7 @@ def submit_by(
     device: wgpu.GPUDevice, what: str, call: Callable[..., object], *arguments: object, is_transfer: bool = False
 ) -> None:
     """Call a function that submits, unless the device was destroyed; `what` names it in messages."""
-    state = state_of(device)
+    state = device.__dict__.get(STATE) or state_of(device)
     if state.recorders:
         check_queue_use(device, what)
     state.submissions.append(what)
@@ -269,7 +269,7 @@ def note_work(device: wgpu.GPUDevice) -> None:
 
 def submit_is_wgpus(device: wgpu.GPUDevice) -> bool:
     """Whether the queue's `submit` is wgpu's own, not replaced by code that watches or counts submissions."""
-    own = device.queue.__dict__.get("submit")
+    own = (device.__dict__.get(STATE) or state_of(device)).queue.get("submit")
     return own is None or _submits_itself(device.queue) or getattr(own, "of_gridwise", False)
 
 

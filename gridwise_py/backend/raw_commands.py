@@ -14,6 +14,7 @@ from __future__ import annotations
 import copy
 import functools
 import operator
+import sys
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -115,35 +116,31 @@ class RawCommands:
     def run(self, trials: int) -> None:
         """Encode and submit, as `encode` and `submit` do, in less time."""
         native = self._native
-        with native.errors() as errors:
-            commands = self._commands(((self, trials),), errors)
+        errors = native.errors()
+        try:
+            commands = self._encode(((self, trials),), errors)
             if commands is not None:
                 try:
                     native.submit(self._queue, 1, native.new(native.handles_type, (commands,)))
                 finally:
                     native.release_commands(commands)
+        except BaseException:
+            errors.__exit__(*sys.exc_info())
+            raise
+        errors.__exit__(None, None, None)
 
-    def _commands(self, commands: Iterable[tuple[RawCommands, int]], errors: Errors) -> Any:
-        """Return the handle of a command buffer, to be released, or None after an error."""
-        native = self._native
-        encoder = native.create_encoder(self._device, native.null)
-        if errors.message is not None:
-            return None
-        try:
-            self._encode_on(encoder, commands)
-            finished = native.finish(encoder, native.null)
-        finally:
-            native.release_encoder(encoder)
-        if errors.message is not None:
-            native.release_commands(finished)
-            return None
-        return finished
+    def _encode(self, commands: Iterable[tuple[RawCommands, int]], errors: Errors, on: Any = None) -> Any:
+        """Encode several, each dispatch as often as the number says. The passes have this one's label.
 
-    def _encode_on(self, encoder: Any, commands: Iterable[tuple[RawCommands, int]]) -> None:
-        """Encode several, each dispatch as often as the number says. The passes have this one's label."""
+        They are recorded on an encoder; without one, the result is the handle of a command buffer, to be released, or
+        None after an error.
+        """
         native = self._native
         set_group, dispatch, null = native.set_group, native.dispatch, native.null
-        compute = last_pipeline = last_group = None
+        compute = last_pipeline = last_group = finished = None
+        encoder = native.create_encoder(self._device, null) if on is None else on
+        if errors.message is not None:
+            return None
         try:
             for one, trials in commands:
                 for pipeline, group, x, y, z in one._steps:
@@ -166,16 +163,23 @@ class RawCommands:
                     elif group is not last_group:
                         set_group(compute, 0, group, 0, null)
                         last_group = group
-                    if trials == 1:
-                        dispatch(compute, x, y, z)
-                        continue
                     for _ in range(trials):
                         dispatch(compute, x, y, z)
-            if compute is not None:
-                native.end_pass(compute)
+            ended, compute = compute, None
+            if ended is not None:
+                native.end_pass(ended)
+                native.release_pass(ended)
+            if on is None:
+                finished = native.finish(encoder, null)
         finally:
             if compute is not None:
                 native.release_pass(compute)
+            if on is None:
+                native.release_encoder(encoder)
+        if finished is not None and errors.message is not None:
+            native.release_commands(finished)
+            return None
+        return finished
 
 
 def raw_commands(device: wgpu.GPUDevice, steps: Sequence[RawDispatch | RawTransfer]) -> RawCommands | None:
@@ -230,7 +234,7 @@ def encode_together(commands: Sequence[tuple[RawCommands, int]]) -> Any:
     first = commands[0][0]
     native = first._native
     with native.errors() as errors:
-        finished = first._commands(commands, errors)
+        finished = first._encode(commands, errors)
     # A garbage-collected handle: an interrupt before the submission leaks nothing.
     return native.collected(finished, native.release_commands)
 
@@ -244,8 +248,8 @@ def record_together(encoder: wgpu.GPUCommandEncoder, commands: Sequence[tuple[Ra
     native = first._native
     if type(encoder) is not native.encoder_type:
         return False
-    with native.errors():
-        first._encode_on(encoder._internal, commands)
+    with native.errors() as errors:
+        first._encode(commands, errors, encoder._internal)
     return True
 
 

@@ -455,7 +455,7 @@ _names: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 
 def _token(array: Array) -> tuple[Any, ...]:
     # Two views of the same items are equal. Contents are not read: that would wait for the GPU.
-    return ("gridwise_py.Array", _names.setdefault(array.lease, uuid4().hex), *array.place()[1:])
+    return ("gridwise_py.Array", _names.setdefault(array.lease, uuid4().hex), *array.place[1:])
 
 
 def _serialized(found: Array | Columns, context: Any = None) -> tuple[dict[str, Any], list[memoryview]]:

@@ -521,7 +521,7 @@ class Call:
             elif shape == "one":
                 self.check_dimension(name, items)
         if shares and isinstance(items, Array):
-            self._places[items.place()] = name
+            self._places[items.place] = name
         return self.hold(name, items, value, known)
 
     def ravel(self, name: str, value: Any) -> Any:
@@ -562,7 +562,7 @@ class Call:
         if name != "input" or shares:
             names = {leaf: leaf if name == "input" else f"{name}_{leaf}" for leaf in arrays}
             if shares:
-                names = {leaf: self._places.setdefault(array.place(), names[leaf]) for leaf, array in arrays.items()}
+                names = {leaf: self._places.setdefault(array.place, names[leaf]) for leaf, array in arrays.items()}
             arrays = {names[leaf]: array for leaf, array in arrays.items()}
             program = program.renamed(names)
         self.arrays |= arrays

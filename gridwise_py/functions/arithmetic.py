@@ -14,7 +14,6 @@ import wgpu
 from ..errors import ArgumentError, DatatypeError, LengthError
 from ..primitives import MatMul, VectorAdd
 from ..primitives.reduce_axis import one_axis
-from ..primitives.repeated_calls import one_shot
 from ..runtime.array import Array, asarray, is_python
 from ..runtime.chunked_array import ChunkedArray, Items
 from ..types.datatype import STORAGE_DATATYPES, as_datatype
@@ -24,6 +23,7 @@ from ..types.options import integer
 from .arguments import REMEDIES, Call, argument_array, argument_datatype, weak_items
 from .arrays import add_broadcast, is_broadcast, take
 from .reductions import one_result, reduce
+from .repeated_calls import one_shot
 from .signatures import AddCall, MatMulCall, typed_as
 
 _MATRICES = {"a": ("m", "k"), "b": ("k", "n")}

@@ -16,7 +16,6 @@ from ..primitives.fill import Arange
 from ..primitives.fusion import EXPRESSIONS, flat_of
 from ..primitives.reduce import Reduce
 from ..primitives.reduce_axis import one_axis
-from ..primitives.repeated_calls import one_shot
 from ..primitives.search import SEARCHED_DATATYPES, Search, SearchSide
 from ..runtime.array import Array, asarray, checked_shape, default_float, empty, empty_like
 from ..runtime.chunked_array import ChunkedArray, Items
@@ -56,6 +55,7 @@ from .arguments import (
     stored_leaves,
 )
 from .array_methods import fill, take_items
+from .repeated_calls import one_shot
 
 Shape: TypeAlias = int | Sequence[int]
 TakeMode: TypeAlias = Literal["raise", "wrap", "clip"]

@@ -15,7 +15,6 @@ from ..primitives.fusion import EXPRESSIONS, flat_of
 from ..primitives.histogram import EvenRange, Histogram, Histogram2D
 from ..primitives.reduce import Reduce
 from ..primitives.reduce_by_index import ReduceByIndex
-from ..primitives.repeated_calls import one_shot
 from ..primitives.vector_add import VectorAdd
 from ..runtime.array import Array, asarray, is_python
 from ..runtime.context import context_of
@@ -37,6 +36,7 @@ from .arguments import (
     without_doubles,
 )
 from .arrays import take, zeros
+from .repeated_calls import one_shot
 
 _MOST_LENGTH = (1 << 31) - 1
 _LOW_WORD = 0xFFFFFFFF

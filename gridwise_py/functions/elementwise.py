@@ -15,7 +15,6 @@ import wgpu
 from ..call_errors import explained
 from ..errors import ArgumentError, DatatypeError, LengthError
 from ..primitives.fusion import flat_of
-from ..primitives.repeated_calls import one_shot
 from ..runtime.array import Array, asarray
 from ..runtime.chunked_array import ChunkedArray
 from ..types import expression_functions as expressions
@@ -28,6 +27,7 @@ from ..types.options import integer
 from .arguments import Call, argument_array, argument_datatype, deliver, device_of, is_weak, numpy_result
 from .families import describe
 from .reductions import narrow_numbers, reduce
+from .repeated_calls import one_shot
 from .selections import nonzero
 
 _IN_FLOATS = "Of float32; of float16 for float16."

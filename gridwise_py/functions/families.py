@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
-from ..primitives.repeated_calls import one_shot
+from .repeated_calls import one_shot
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 DataP = ParamSpec("DataP")

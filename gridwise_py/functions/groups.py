@@ -20,7 +20,6 @@ from ..extras import imported
 from ..primitives import GroupBy, count
 from ..primitives.fusion import EXPRESSIONS, flat_of
 from ..primitives.group_spec import AGGREGATES, Count, group_spec, is_aggregate_name, parsed_aggregate, refuse_wide
-from ..primitives.repeated_calls import one_shot
 from ..runtime.array import Array, asarray
 from ..runtime.context import capabilities
 from ..runtime.host_items import cast_items, extremes, integers_and_nulls, with_missing
@@ -42,6 +41,7 @@ from .arguments import (
 )
 from .bins import of_sums, sums_may_wrap, two_words
 from .labels import Labels, labels_of, numbered
+from .repeated_calls import one_shot
 from .summaries import minmax
 
 #: A column: an array of numpy or what numpy makes one of, an Array, or an expression of Arrays.

@@ -15,7 +15,6 @@ import wgpu
 
 from ..errors import ArgumentError, DatatypeError
 from ..primitives.nth_element import MOST_PLACES
-from ..primitives.repeated_calls import one_shot
 from ..runtime.array import Array, asarray, empty
 from ..types.datatype import STORAGE_DATATYPES
 from ..types.expression import LEAF_DATATYPES, f32
@@ -26,6 +25,7 @@ from .arrays import take
 from .families import family
 from .orders import transpose
 from .reductions import Axes, max, min
+from .repeated_calls import one_shot
 from .segments import segmented_sort
 from .signatures import AxisLike
 from .sorts import select_places, sort

@@ -17,7 +17,6 @@ from ..primitives import ArgSort, CopyRanges, Scatter, SegmentedSort, SortPairs,
 from ..primitives.fusion import EXPRESSIONS
 from ..primitives.reduce_axis import one_axis
 from ..primitives.reorder import Reorder
-from ..primitives.repeated_calls import one_shot
 from ..runtime.array import Array, asarray, is_python
 from ..runtime.chunked_array import ChunkedArray, Items
 from ..types import expression_functions
@@ -38,6 +37,7 @@ from .arguments import (
 )
 from .array_methods import take_items
 from .arrays import arange, check_indices, full, zeros
+from .repeated_calls import one_shot
 
 _INTEGERS = {name: each for name, each in STORAGE_DATATYPES.items() if each.dtype.kind in "iu"}
 PutMode: TypeAlias = Literal["raise", "wrap", "clip", "drop"]

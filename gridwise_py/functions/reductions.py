@@ -20,7 +20,6 @@ from ..primitives.base import Primitive
 from ..primitives.engines.operator import check_conversion
 from ..primitives.fusion import EXPRESSIONS
 from ..primitives.reduce_axis import axes_of, is_together
-from ..primitives.repeated_calls import one_shot
 from ..runtime.array import Array, asarray, check_numpy_out, empty, is_python
 from ..runtime.chunked_array import ChunkedArray, Items
 from ..runtime.host_items import integers_and_nulls, with_missing
@@ -33,6 +32,7 @@ from ..types.program import Flat
 from ..warn import warn
 from .arguments import Call, argument_array, argument_datatype, deliver, device_of, numpy_result, without_doubles
 from .families import family
+from .repeated_calls import one_shot
 from .signatures import AxisLike, ExtremeCall, ReduceCall, SumCall, typed_as
 
 

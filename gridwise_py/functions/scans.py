@@ -14,7 +14,6 @@ from ..errors import ArgumentError
 from ..primitives import Scan, ScanAxis
 from ..primitives.fusion import EXPRESSIONS
 from ..primitives.reduce_axis import one_axis
-from ..primitives.repeated_calls import one_shot
 from ..primitives.scan import ScanKind
 from ..runtime.array import Array, empty
 from ..runtime.chunked_array import ChunkedArray
@@ -23,6 +22,7 @@ from ..types.operators import Add, BinOp, BinOpLike, Multiply, as_binop
 from .arguments import REMEDIES, Call, check_gpu_out
 from .families import family
 from .reductions import Combination, Results, first_value, one_result, take_combined
+from .repeated_calls import one_shot
 from .signatures import CumSumCall, CumulativeCall, ScanCall, typed_as
 
 _INITIAL = {

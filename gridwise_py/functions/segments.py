@@ -17,7 +17,6 @@ from ..primitives import ReduceByKey, Repeat, ScanByKey, SegmentedReduce, Segmen
 from ..primitives.engines.segments import KEY_DATATYPES
 from ..primitives.fusion import EXPRESSIONS
 from ..primitives.reduce_axis import one_axis
-from ..primitives.repeated_calls import one_shot
 from ..primitives.scan import ScanKind
 from ..primitives.top_k import SEGMENT_MOST, TopKMode
 from ..runtime.array import Array, asarray, empty
@@ -27,6 +26,7 @@ from ..types.expression import Expression
 from ..types.operators import Add, BinOpLike
 from .arguments import REMEDIES, Call, HostItems, index_array, index_words
 from .arrays import full, take
+from .repeated_calls import one_shot
 from .sorts import TopItems
 
 #: What the functions take: an array of numpy or what numpy makes one of, an Array, or an expression of Arrays.

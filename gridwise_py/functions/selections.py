@@ -17,7 +17,6 @@ from ..errors import ArgumentError, BoundsError, LengthError
 from ..primitives import Partition, RunLength, Select, Sort, SortPairs, Unique
 from ..primitives.fusion import EXPRESSIONS, FUSED, flat_of
 from ..primitives.reduce_axis import one_axis
-from ..primitives.repeated_calls import one_shot
 from ..primitives.select import FlatNonzero
 from ..primitives.unique import RunNumbers
 from ..runtime.array import Array, asarray
@@ -38,6 +37,7 @@ from .arguments import (
 )
 from .arrays import arange, ones, take
 from .orders import put
+from .repeated_calls import one_shot
 
 #: What the functions take: an array of numpy or what numpy makes one of, an Array, several that act as one, or an
 #: expression of Arrays.

@@ -15,7 +15,6 @@ import wgpu
 from ..errors import ArgumentError, DatatypeError
 from ..primitives import Merge, RunLength, Sort, SortPairs, Unique
 from ..primitives.engines.merge_order import Less
-from ..primitives.repeated_calls import one_shot
 from ..primitives.search import SEARCHED_DATATYPES, IsIn
 from ..runtime.array import Array, asarray, is_python
 from ..runtime.chunked_array import ChunkedArray, Items
@@ -25,6 +24,7 @@ from ..types.expression import Expression
 from ..types.options import one_of
 from .arguments import Call, HostItems, argument_datatype, is_beyond, is_mixed, same_bits, weak_items
 from .arrays import arange, full
+from .repeated_calls import one_shot
 from .selections import compress, unique
 from .sorts import sort
 

@@ -17,7 +17,6 @@ from ..primitives.engines.merge_order import Less
 from ..primitives.fusion import EXPRESSIONS
 from ..primitives.nth_element import MOST_PLACES, NthElement
 from ..primitives.reduce_axis import one_axis
-from ..primitives.repeated_calls import one_shot
 from ..primitives.top_k import TopK, TopKMode
 from ..runtime.array import Array, asarray, empty
 from ..runtime.chunked_array import ChunkedArray
@@ -29,6 +28,7 @@ from .arguments import REMEDIES, Call, HostItems, argument_array, deliver, numpy
 from .arrays import take, zeros
 from .families import family
 from .orders import make_row_places, sort_rows, with_last, with_last_at
+from .repeated_calls import one_shot
 from .signatures import ArgSortCall, SortCall, SortKind, SortPairsCall, typed_as
 
 _KINDS = get_args(SortKind)

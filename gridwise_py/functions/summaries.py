@@ -18,7 +18,6 @@ from ..errors import ArgumentError, DatatypeError, LengthError
 from ..primitives import FindIf, Map, Reduce, ReduceAxis
 from ..primitives.fusion import EXPRESSIONS, flat_of
 from ..primitives.reduce_axis import axes_of, one_axis
-from ..primitives.repeated_calls import one_shot
 from ..runtime.array import Array, asarray
 from ..runtime.chunked_array import ChunkedArray
 from ..runtime.context import context_of
@@ -69,6 +68,7 @@ from .reductions import (
     reduce,
     sum,
 )  # fmt: skip
+from .repeated_calls import one_shot
 from .selections import count_selected
 from .signatures import AxisLike, Where
 

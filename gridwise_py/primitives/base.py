@@ -18,7 +18,6 @@ import wgpu
 from .. import settings
 from ..backend.device_state import state_of
 from ..backend.fork_guard import check_process
-from ..backend.queues import DESTRUCTIONS
 from ..backend.waits import in_thread
 from ..call_errors import explained
 from ..errors import ArgumentError
@@ -26,26 +25,26 @@ from ..planning.layout import COUNT, Layout
 from ..planning.plan import Plan
 from ..planning.signature import Argument, Signature, ValueRule
 from ..planning.windows import check_bindings
-from ..runtime.arguments import OUTPUTS, ParsedCall, call_key, parse
+from ..runtime.arguments import ParsedCall, call_key, parse
 from ..runtime.arithmetic_selftest import warn_of_faults
 from ..runtime.array import Array
-from ..runtime.bound_call import (
+from ..runtime.bound_call import BoundCall
+from ..runtime.chunked_array import check_usable
+from ..runtime.context import context_of
+from ..runtime.counts import has_count, with_count
+from ..runtime.encoders import check_encoder, check_session
+from ..runtime.one_device import OfOneDevice
+from ..runtime.recipes import Step
+from ..runtime.run import Measurement, Run
+from ..runtime.runnable import (
     ASYNC_REMEDIES,
-    BoundCall,
-    check_encoder_option,
-    check_gpu_timing,
+    PLAIN,
+    Asked,
     check_in_place,
     check_trials,
     timing_result,
     to_the_end,
 )
-from ..runtime.chunked_array import check_usable
-from ..runtime.context import context_of
-from ..runtime.counts import has_count, with_count
-from ..runtime.encoders import check_encoder, check_session
-from ..runtime.known_calls import KnownCall
-from ..runtime.one_device import OfOneDevice
-from ..runtime.run import Measurement, Run, launch_untimed
 from ..timing.queries import GpuTiming, TimingSession
 from ..timing.result import TimingResult
 from ..types.capabilities import Capabilities
@@ -57,10 +56,9 @@ from ..types.program import Flat
 from .call_signatures import with_arrays
 from .fusion import FUSED, Fusion, flat_of
 from .mapped_output import MappedOutput
-from .repeated_calls import WATCHED
 
 _MAX_LAYOUTS = 64
-_MAX_KNOWN_CALLS = 64
+_MAX_STEPS = 64
 #: The methods that take the arrays of a call.
 _CALLS = ("bind", "record", "execute", "execute_async")
 
@@ -147,7 +145,7 @@ class Primitive(OfOneDevice, ABC):
         self._capabilities: Capabilities = capabilities
         self._launch_blocking = settings.launch_blocking()
         self._plans: OrderedDict[Any, Plan] = OrderedDict()
-        self._known_calls: dict[Any, KnownCall] = {}
+        self._steps: dict[Any, Step] = {}
         self._plans_lock = threading.Lock()
         # Of the last call; nothing else of a primitive changes, and each is replaced as a whole.
         self._last_call: BoundCall[Any] | None = None
@@ -355,23 +353,20 @@ class Primitive(OfOneDevice, ABC):
             raise self._no_device()
         if COUNT in arrays and arrays[COUNT] is None and self.takes_count:
             arrays = {name: array for name, array in arrays.items() if name != COUNT}
-        destructions, are_there = DESTRUCTIONS.count, False
         key = None if known is None or last is None else last.key_if_given(arrays)
-        if key is not None and last is not None:
-            are_there = last.destructions == destructions
-        else:
+        if key is None:
             if has_count(arrays):
                 arrays = with_count(self.signature, arrays)
             if last is not None:
                 arrays = last.parsed.with_given(self.signature, arrays)
             key = call_key(self.signature, arrays)
-            known = self._known_calls.get(key)
-        if known is not None and ((are_there and not known.mappable) or known.applies(arrays)):
+            known = self._steps.get(key)
+        if known is not None:
             if trials > 1:
                 check_in_place(known.name, trials, known.in_place)
-            arguments, bound_plan = known.again(key, arrays, context, device)
-            blocking = self._launch_blocking
-            return BoundCall(known.name, context, device, arguments, bound_plan, blocking, known, destructions)
+            again = known.again(key, arrays, context, device)
+            if again is not None:
+                return BoundCall(known.name, context, device, *again, self._launch_blocking, known)
         parsed = parse(self.signature, arrays, None if last is None else last.parsed, device, self.capabilities)
         check_in_place(self.name, trials, parsed.in_place)
         plan = self._plan_cached(parsed.layout, parsed.values)
@@ -380,7 +375,7 @@ class Primitive(OfOneDevice, ABC):
         names = {spec.name for spec in plan.buffers if spec.role == "argument"}
         bound_plan = context.executor.bind(plan, {k: v for k, v in parsed.ranges.items() if k in names})
         # With the executor's own one of several equal plans, which is found by its identity.
-        known = KnownCall.of(self.signature, arrays, parsed, bound_plan.plan, context.memory)
+        known = Step.of(self.signature, arrays, parsed, bound_plan.plan, context.memory)
         if known is not None:
             self._remember(key, known)
         return BoundCall(self.name, context, device, parsed, bound_plan, self._launch_blocking, known)
@@ -395,17 +390,23 @@ class Primitive(OfOneDevice, ABC):
             if buffers & destinations:
                 check_usable(parsed.arrays[name], "COPY_DST", f"{self.name}: {name}")
 
-    def _remember(self, key: Any, known: KnownCall) -> None:
+    def _remember(self, key: Any, known: Step) -> None:
         with self._plans_lock:
-            self._known_calls[key] = known
-            while len(self._known_calls) > _MAX_KNOWN_CALLS:
-                self._known_calls.pop(next(iter(self._known_calls)))
+            self._steps[key] = known
+            while len(self._steps) > _MAX_STEPS:
+                self._steps.pop(next(iter(self._steps)))
 
     def _call(self, arrays: Mapping[str, Any], trials: int) -> BoundCall[Any]:
         """Return the call with these arguments: the last one, where nothing changed."""
         last = self._last_call
         # A call that names its inputs but no output gets a new output, so that an earlier one stays as it is.
-        if last is not None and (not arrays or last.repeats(self.signature, arrays)):
+        if last is not None and (
+            not arrays
+            or (
+                not (last.known is not None and last.known.makes_outputs)
+                and last.is_repeated_by(self.signature, arrays)
+            )
+        ):
             last.check(trials)
             return last
         self._last_call = call = self._bind(arrays, trials)
@@ -491,52 +492,44 @@ class Primitive(OfOneDevice, ABC):
         TimingUnavailable
             For ``enable_gpu_timing="inside"``, if the device cannot; nothing was submitted or changed.
         """
-        if encoder is not None:
-            check_encoder_option(self.name, encoder, enable_cpu_timing, self.device)
-        if enable_gpu_timing:
-            check_gpu_timing(self.name, enable_gpu_timing, self.device)
+        if encoder is None and not (enable_gpu_timing or enable_cpu_timing) and trials == 1:
+            asked = PLAIN
+        else:
+            asked = Asked(enable_gpu_timing, enable_cpu_timing, trials, encoder)
+            asked.check(self.name, self.device)
         context = self._context
         observer = None if context is None else context.observer
         if observer is None:
-            call = self._call(arrays, trials)
-            run = call.run(encoder, enable_gpu_timing, enable_cpu_timing, trials, None)
+            run = self._call(arrays, trials).run(asked, None)
         else:
             with observer.span(self.name, "primitive") as node:
                 call = self._call(arrays, trials)
                 node.shapes = call.shapes()
-                run = call.run(encoder, enable_gpu_timing, enable_cpu_timing, trials, observer)
-        if run.measurement is not None:
+                run = call.run(asked, observer)
+        if asked is not PLAIN and run.measurement is not None:
             self._last_timed = run.measurement
         return run
 
     def run_once(self, **arrays: Any) -> dict[str, Any]:
         """Return the outputs of a call that is not kept: as ``bind(…).execute().outputs``, for one-shot functions."""
-        watch = WATCHED.watch
-        uses = 0 if watch is None else state_of(self.device).uses
-        outputs = self._known_outputs(arrays)
+        context = self._context
+        builder = None if context is None or not context.builders else context.builders.get(threading.get_ident())
+        uses = 0 if builder is None else state_of(self.device).uses
+        outputs = self.repeat(call_key(self.signature, arrays), arrays)
         if outputs is None:
             outputs = self._bind(arrays).execute().outputs
-        if watch is not None:
-            watch.ran(self, uses, arrays, outputs)
+        if builder is not None:
+            builder.add(self, uses, arrays, outputs)
         return outputs
 
-    def _known_outputs(self, arrays: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Run a call that is known, and that nobody records, observes or repeats; return None for others."""
-        context, device = self._context, self._device
-        if context is None or device is None or context.observer is not None or context.recorders:
+    def repeat(self, key: tuple[Any, ...], arrays: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Run a call with an earlier one's `call_key`, and return its outputs; None where more is to be done."""
+        context, device, step = self._context, self._device, self._steps.get(key)
+        if step is None or context is None or device is None or context.observer is not None or context.recorders:
             return None
-        if self._launch_blocking or self._last_call is not None or has_count(arrays):
+        if self._last_call is not None:  # of which arguments may be left out
             return None
-        check_process()
-        key = call_key(self.signature, arrays)
-        known = self._known_calls.get(key)
-        if known is None or not known.applies(arrays):
-            return None
-        arguments, bound = known.again(key, arrays, context, device)
-        if not bound.ran:
-            bound.begins()
-        launch_untimed(device, bound, 1, known.name)
-        return arguments[OUTPUTS]
+        return step.run(key, arrays, context, device, blocking=self._launch_blocking)
 
     @explained(ASYNC_REMEDIES)
     async def execute_async(

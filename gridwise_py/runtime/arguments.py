@@ -57,21 +57,6 @@ class ParsedCall(NamedTuple):
     ranges: dict[str, BufferRange]
     in_place: bool
 
-    def is_repeated_by(self, signature: Signature, arrays: Mapping[str, Any]) -> bool:
-        """Whether a call with these arguments is the same one: this one was given all that there are, outputs too."""
-        given = self.given
-        if len(given) != len(self.arrays) or (COUNT in given and COUNT not in arrays and signature.takes_count):
-            return False  # a call that names its inputs says how many items count
-        for name, value in arrays.items():
-            before = given.get(name)
-            if value is before is not None:
-                continue
-            if type(value) is not Array or type(before) is not Array:
-                return call_key(signature, arrays) == self.key
-            if value.place() != before.place():  # other objects may be the same items
-                return False
-        return True  # those that are left out are this call's
-
     def with_given(self, signature: Signature, arrays: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return arguments with those of this call that they leave out; a count only if they leave out all inputs."""
         left_out = {name: array for name, array in self.given.items() if name not in arrays}
@@ -82,17 +67,17 @@ class ParsedCall(NamedTuple):
 
 def call_key(signature: Signature, arrays: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return a key that is equal for calls with the same arrays and values."""
-    rules = signature.values
-    return tuple(
-        (name, value.place())
-        if isinstance(value, Array)
-        else (name, *(chunk.place() for chunk in value.chunks))
-        if isinstance(value, ChunkedArray)
-        else (name, rules[name].words(value, f"{signature.primitive}: {name}"))
-        if name in rules
-        else (name, value if value is None else (type(value), getattr(value, "uid", None)))
-        for name, value in arrays.items()
-    )
+    key: list[Any] = []
+    for name, value in arrays.items():
+        if isinstance(value, Array):
+            key += (name, value.place)
+        elif isinstance(value, ChunkedArray):
+            key += (name, tuple([chunk.place for chunk in value.chunks]))
+        elif name in signature.values:
+            key += (name, signature.values[name].words(value, f"{signature.primitive}: {name}"))
+        else:
+            key += (name, value if value is None else (type(value), getattr(value, "uid", None)))
+    return tuple(key)
 
 
 def parse(

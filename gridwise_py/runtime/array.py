@@ -318,6 +318,9 @@ class Array(Operators, OnGpu):
     ----------
     lease : Lease
         What keeps the memory from being reused; for the library's own use.
+    place : tuple
+        Identity key of the items: number of the buffer, offset, length, datatype, the key of the count, shape. Equal
+        for Arrays that show the same items in the same way; for the library's own use.
 
     Examples
     --------
@@ -335,15 +338,15 @@ class Array(Operators, OnGpu):
     array([4, 5], dtype=uint32)
     """
 
-    __slots__ = ("__weakref__", "_count", "_datatype", "_device", "_length", "_offset", "_place", "_shape", "lease")
+    __slots__ = ("__weakref__", "_count", "_datatype", "_device", "_length", "_offset", "_shape", "lease", "place")
 
     lease: Lease
+    place: tuple[Any, ...]
     _count: Array | None
     _datatype: Datatype
     _device: wgpu.GPUDevice
     _length: int
     _offset: int
-    _place: tuple[Any, ...] | None
     #: None for one dimension, which has all items: most Arrays are such, and calls make many.
     _shape: tuple[int, ...] | None
 
@@ -359,7 +362,7 @@ class Array(Operators, OnGpu):
     ):
         if not isinstance(buffer, wgpu.GPUBuffer):
             raise DatatypeError(f"buffer must be a wgpu.GPUBuffer, not {type(buffer).__name__}")
-        self._count = self._place = self._shape = None
+        self._count = self._shape = None
         self._datatype = as_datatype(dtype, ITEM_DATATYPES)
         capacity = buffer.size // self._datatype.itemsize_bytes
         # Python's ints: sums of numpy's would wrap.
@@ -383,6 +386,7 @@ class Array(Operators, OnGpu):
         self._device = owner
         # From here on the buffer takes note of its end.
         self.lease = Lease(buffer, destroyed_flag(buffer), buffer.label)
+        self.place = (self.lease.number, offset, length, self._datatype.key, None, None)
 
     @classmethod
     def on(
@@ -401,18 +405,9 @@ class Array(Operators, OnGpu):
         """
         array = object.__new__(cls)
         array.lease, array._datatype, array._device = lease, datatype, device
-        array._length, array._offset, array._count, array._place = length, offset, count, None
-        array._shape = shape
+        array._length, array._offset, array._count, array._shape = length, offset, count, shape
+        array.place = lease.number, offset, length, datatype.key, None if count is None else count.place, shape
         return array
-
-    def place(self) -> tuple[Any, ...]:
-        """Return what is equal for Arrays that show the same items in the same way; for the library's own use."""
-        place = self._place
-        if place is None:
-            uid = self.lease.buffer.uid
-            count = None if self._count is None else self._count.place()
-            self._place = place = (uid, self._offset, self._length, self._datatype.key, count, self._shape)
-        return place
 
     @property
     def buffer(self) -> wgpu.GPUBuffer:

@@ -54,8 +54,9 @@ class DeviceContext:
         #: Operators of users' own that were checked, with the datatype's name.
         self.checked_operators: set[tuple[Operator, str]] = set()
         self._kept: dict[Hashable, Any] = {}
-        #: What `primitives.repeated_calls` knows of calls on the device, by what tells them apart.
-        self.repeated_calls: dict[tuple[Any, ...], Any] = {}
+        #: What calls of one-shot functions do, by what tells them apart; and by thread, what writes one now.
+        self.recipes: dict[tuple[Any, ...], Any] = {}
+        self.builders: dict[int, Any] = {}
         reference: weakref.ref[DeviceContext] = weakref.ref(self)
         self.memory: MemoryPool = MemoryPool(
             device, lambda: _make_room(reference), is_mappable=settings.map_arrays() and mappable(device)

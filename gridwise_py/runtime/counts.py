@@ -92,7 +92,7 @@ def _with_own_counts(signature: Signature, arrays: Mapping[str, Any]) -> Mapping
         if own not in signature.arguments or type(array) is not Array or array.count is None:
             continue
         given = arrays.get(own)
-        if isinstance(given, Array) and given.place() != array.count.place():
+        if isinstance(given, Array) and given.place != array.count.place:
             raise ArgumentError(
                 f"{signature.primitive}: {own}= is {given!r}, but {name} carries another count, {array.count!r}; leave "
                 f"out {own}=, or give {name}.trim()"
@@ -120,7 +120,7 @@ def _check_one_count(signature: Signature, counts: Mapping[str, Array], n: Any) 
     if n is not None and not isinstance(n, Array):
         n = None if not counts else Array(n, "u32")
     known = {**counts, **({} if n is None else {COUNT: n})}
-    places = {name: count.place() for name, count in known.items()}
+    places = {name: count.place for name, count in known.items()}
     if len(set(places.values())) <= 1:
         return
     first, *others = known

@@ -272,17 +272,8 @@ class PlanInstance:
         self.leases: list[Lease] = []
         self.own = {spec.name: self._make(executor, spec) for spec in plan.buffers if spec.role != "argument"}
         self.own_bytes = sum(buffer.size for buffer in self.own.values())
-        self._uses = executor.uses
+        self.uses = executor.uses
         self.bindings: dict[BindingKey, _Binding] = {}
-
-    def find(self, key: BindingKey) -> BoundPlan | None:
-        """Return the plan where it is bound to these buffers already."""
-        # Each step is one step of C, and what is found stays good if another thread drops it from the cache: no lock.
-        binding = self.bindings.get(key)
-        if binding is None:
-            return None
-        self.last_use = binding.last_use = next(self._uses)
-        return binding.bound
 
     def _make(self, executor: Executor, spec: BufferSpec) -> wgpu.GPUBuffer:
         label = f"{self.plan.primitive} {spec.name}"

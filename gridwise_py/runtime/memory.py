@@ -67,16 +67,21 @@ class Lease:
         The buffer's `destroyed_flag`.
     label : str
         What the holder calls it.
+    number : int
+        The buffer's, which no other one of the process has.
     """
 
-    __slots__ = ("__weakref__", "_block", "buffer", "destroyed", "label")
+    __slots__ = ("__weakref__", "_block", "buffer", "destroyed", "label", "number")
 
     def __init__(self, buffer: wgpu.GPUBuffer, destroyed: list[bool], label: str = "", block: _Block | None = None):
         self._block = block
         self.buffer: wgpu.GPUBuffer = buffer
         self.destroyed: list[bool] = destroyed
         self.label: str = label
-        if block is not None:
+        if block is None:
+            self.number: int = buffer.uid
+        else:
+            self.number = block.number
             block.lease = weakref.ref(self)
 
     def hand_out(self) -> wgpu.GPUBuffer:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import gc
 import threading
 import time
@@ -13,7 +12,7 @@ from typing import Any, Generic
 import wgpu
 
 from ..backend.device_errors import device_error
-from ..backend.device_state import state_of
+from ..backend.device_state import STATE, state_of
 from ..backend.queues import submit_by, submit_counted, submit_is_wgpus, wait_idle, wait_method
 from ..backend.waits import in_thread
 from ..errors import ArgumentError, TimingUnavailable
@@ -83,95 +82,47 @@ def _bracket_alone(
     return times
 
 
-def submit(
-    device: wgpu.GPUDevice,
-    bound: Encodable,
-    trials: int,
-    session: TimingSession | None,
-    cpu: dict[str, Any] | None,
-    observer: Observer | None = None,
-) -> None:
-    """Encode and submit a plan; with `cpu`, bracket the submission and put the CPU's times there."""
-    if cpu is None and observer is None:
-        submit_by(device, bound.title, _encoded(device, bound, trials, session))
-    else:
-        _submit_observed(device, bound, trials, session, cpu, observer)
-    if session is not None:
-        session.submitted()
-
-
-def _submit_observed(
-    device: wgpu.GPUDevice,
-    bound: Encodable,
-    trials: int,
-    session: TimingSession | None,
-    cpu: dict[str, Any] | None,
-    observer: Observer | None,
-) -> None:
-    begin = time.perf_counter_ns()
-    send = _encoded(device, bound, trials, session)
-    encoded = time.perf_counter_ns()
-    if cpu is None:
-        submit_by(device, bound.title, send)
-        if observer is not None:
-            observer.past_step("encode", begin, encoded)
-            observer.past_step("submit", encoded, time.perf_counter_ns())
-    else:
-        t0, t1, t2 = _bracket_alone(device, lambda: submit_by(device, bound.title, send), 1, cpu)
-        cpu.update(
-            cpu_total_time_ns=float(t2 - t0),
-            submit_time_ns=float(t1 - t0),
-            encode_time_ns=float(encoded - begin),
-            wait_method=wait_method(device),
-        )
-        if observer is not None:
-            steps = (("encode", begin, encoded), ("wait", encoded, t0), ("submit", t0, t1), ("wait", t1, t2))
-            for step in steps:
-                observer.past_step(*step)
-
-
-def _encoded(
-    device: wgpu.GPUDevice, bound: Encodable, trials: int, session: TimingSession | None
-) -> Callable[[], object]:
-    """Encode a plan, and return what submits it."""
-    raw = bound.raw
-    if raw is not None and session is None and submit_is_wgpus(device):
-        return functools.partial(raw.submit, raw.encode(trials))
-    # Its passes carry the labels; one more here would cost every call another 3 µs.
-    encoder = device.create_command_encoder()
-    bound.encode(encoder, trials=trials, timing=session)
-    return functools.partial(submit_counted, device, [encoder.finish()])
-
-
-def launch_untimed(device: wgpu.GPUDevice, bound: Encodable, trials: int, doing: str) -> None:
-    """As `launch`, where nothing is measured or watched: in the fewest steps, as most calls are."""
-    raw = bound.raw
-    try:
-        if raw is not None and submit_is_wgpus(device):
-            submit_by(device, bound.title, raw.run, trials)
-        else:
-            submit_by(device, bound.title, _encoded(device, bound, trials, None))
-    except wgpu.GPUError as error:
-        raise device_error(error, doing) from error
-
-
 def launch(
     device: wgpu.GPUDevice,
-    bound: Encodable,
+    work: Encodable,
     trials: int,
-    session: TimingSession | None,
-    cpu: dict[str, Any] | None,
-    observer: Observer | None,
-    *,
-    blocking: bool,
     doing: str,
+    session: TimingSession | None = None,
+    cpu: dict[str, Any] | None = None,
+    observer: Observer | None = None,
+    *,
+    blocking: bool = False,
 ) -> None:
-    """As `submit` or `submit_blocking`; after a failure, the queries are free, and the error is one of this library."""
+    """Submit work: the one way of calls to the queue.
+
+    After a failure the queries of `session` are free, and an error of wgpu is one of this library, which begins with
+    `doing`.
+
+    Parameters
+    ----------
+    session : TimingSession, optional
+        Takes timestamps.
+    cpu : dict, optional
+        Gets the CPU's times of a submission that is bracketed by waits.
+    observer : Observer, optional
+        Is told the steps of the host.
+    blocking : bool, default False
+        Submit step by step, and wait after each.
+    """
     try:
+        if session is None and cpu is None and observer is None and not blocking:
+            raw = work.raw
+            if raw is not None and (device.__dict__[STATE].queue.get("submit") is None or submit_is_wgpus(device)):
+                submit_by(device, work.title, raw.run, trials)
+            else:
+                submit_by(device, work.title, *_encoded(device, work, trials, None))
+            return
         if blocking:
-            submit_blocking(device, bound, trials, session, cpu)
+            _launch_by_steps(device, work, trials, session, cpu)
         else:
-            submit(device, bound, trials, session, cpu, observer)
+            _launch_watched(device, work, trials, session, cpu, observer)
+        if session is not None:
+            session.submitted()
     except BaseException as error:
         if session is not None and not session.is_submitted():
             session.abandon()
@@ -180,15 +131,50 @@ def launch(
         raise
 
 
-def submit_blocking(
-    device: wgpu.GPUDevice, bound: Encodable, trials: int, session: TimingSession | None, cpu: dict[str, Any] | None
+def _launch_watched(
+    device: wgpu.GPUDevice,
+    work: Encodable,
+    trials: int,
+    session: TimingSession | None,
+    cpu: dict[str, Any] | None,
+    observer: Observer | None,
 ) -> None:
-    """As `submit`, but step by step, waiting after each."""
-    t0, _, t2 = bracket(device, lambda: bound.run_blocking(device, trials=trials, timing=session))
+    begin = time.perf_counter_ns()
+    call = _encoded(device, work, trials, session)
+    encoded = time.perf_counter_ns()
+    if cpu is None:
+        submit_by(device, work.title, *call)
+        steps = [("encode", begin, encoded), ("submit", encoded, time.perf_counter_ns())]
+    else:
+        t0, t1, t2 = _bracket_alone(device, lambda: submit_by(device, work.title, *call), 1, cpu)
+        cpu.update(
+            cpu_total_time_ns=float(t2 - t0),
+            submit_time_ns=float(t1 - t0),
+            encode_time_ns=float(encoded - begin),
+            wait_method=wait_method(device),
+        )
+        steps = [("encode", begin, encoded), ("wait", encoded, t0), ("submit", t0, t1), ("wait", t1, t2)]
+    for step in steps if observer is not None else ():
+        observer.past_step(*step)
+
+
+def _launch_by_steps(
+    device: wgpu.GPUDevice, work: Encodable, trials: int, session: TimingSession | None, cpu: dict[str, Any] | None
+) -> None:
+    t0, _, t2 = bracket(device, lambda: work.run_blocking(device, trials=trials, timing=session))
     if cpu is not None:
         cpu.update(cpu_total_time_ns=float(t2 - t0), wait_method=wait_method(device))
-    if session is not None:
-        session.submitted()
+
+
+def _encoded(device: wgpu.GPUDevice, work: Encodable, trials: int, session: TimingSession | None) -> tuple[Any, ...]:
+    """Encode work, and return the function that submits it, and its arguments."""
+    raw = work.raw
+    if raw is not None and session is None and submit_is_wgpus(device):
+        return raw.submit, raw.encode(trials)
+    # Its passes carry the labels; one more here would cost every call another 3 µs.
+    encoder = device.create_command_encoder()
+    work.encode(encoder, trials=trials, timing=session)
+    return submit_counted, device, [encoder.finish()]
 
 
 def record_marked(

@@ -15,16 +15,14 @@ import wgpu
 from .. import settings
 from ..backend.device_errors import device_errors
 from ..backend.fork_guard import check_process
-from ..backend.queues import note_work
 from ..backend.raw_commands import RawCommands, reordered
-from ..backend.waits import in_thread
 from ..call_errors import explained
 from ..errors import ArgumentError
+from ..planning.plan import Kernel, Plan, Work
 from ..timing.queries import GpuTiming, TimingSession
-from ..timing.result import TimingResult
 from .arguments import ParsedCall
 from .batch import ReservedSpans, encode_in_order, prepare, recording
-from .bound_call import ASYNC_REMEDIES, BoundCall, check_gpu_timing, timing_result, to_the_end
+from .bound_call import BoundCall
 from .chunked_array import check_usable, parts
 from .context import DeviceContext, context_of
 from .device import default_device
@@ -32,10 +30,9 @@ from .encodable import Encodable, Spans
 from .encoders import check_encoder, check_session, watch_submission
 from .encoding_order import StepUse, barriers, in_levels, marked, reaches
 from .executor import BoundPlan, Executor, encode_steps, pass_count
-from .gpu_clock import clock_doubt
 from .observer import Observer
-from .one_device import OfOneDevice
 from .run import Measurement, Timed, launch
+from .runnable import ASYNC_REMEDIES, PLAIN, Asked, Runnable, to_the_end
 
 #: Calls that move so many bytes are submitted before the rest of a sequence is encoded: the GPU is busy with them for
 #: longer than a submission takes the CPU (H200: 64 MiB at least 15 µs, often several times that).
@@ -280,23 +277,23 @@ class SequenceRun(Timed):
         return f"SequenceRun({self.title})"
 
 
-class Sequence(OfOneDevice):
+class Sequence(Runnable):
     """Calls that were captured once, for replays; `capture` makes it.
 
     A replay runs all calls with the arguments and options that they were captured with. It reads what the arrays hold
     by then, and overwrites the outputs.
     """
 
+    name = "Sequence"
     _instead = "capture the calls there, with gw.capture()"
 
     def __init__(self, context: DeviceContext):
-        self._context = context
+        self._context, self._device = context, context.device
         self._launch_blocking = settings.launch_blocking()
         self._captured: _Captured | None = None
         self._pieces: tuple[_Captured, ...] = ()
         self._submitting = threading.Lock()
         self._why_empty = "its `with` block has not ended, or ended with an exception"
-        self._last_timed: Measurement | None = None
 
     def _set(self, recorder: _CaptureRecorder) -> None:
         calls = recorder.calls
@@ -340,16 +337,6 @@ class Sequence(OfOneDevice):
         return captured
 
     @property
-    def name(self) -> str:
-        """``"Sequence"``."""
-        return "Sequence"
-
-    @property
-    def device(self) -> wgpu.GPUDevice:
-        """The device it runs on."""
-        return self._context.device
-
-    @property
     def calls(self) -> tuple[tuple[BoundCall[Any], int], ...]:
         """Its calls in order."""
         return self._ready().calls
@@ -391,54 +378,37 @@ class Sequence(OfOneDevice):
             If a buffer that it uses was destroyed, or is mapped.
         """
         check_process()
-        check_gpu_timing(self.name, enable_gpu_timing, self.device)
-        captured = self._ready()
-        observer = self._context.observer
+        asked = Asked(enable_gpu_timing, enable_cpu_timing)
+        asked.check(self.name, self.device)
+        captured, observer = self._ready(), self._context.observer
         if observer is None:
-            return self._run(captured, enable_gpu_timing, enable_cpu_timing, None)
+            return SequenceRun(captured.title, self._run(captured, asked, None))
         with observer.span(self.name, "primitive"):
-            return self._run(captured, enable_gpu_timing, enable_cpu_timing, observer)
+            return SequenceRun(captured.title, self._run(captured, asked, observer))
 
-    def _run(
-        self, captured: _Captured, enable_gpu_timing: GpuTiming, enable_cpu_timing: bool, observer: Observer | None
-    ) -> SequenceRun:
-        context, device = self._context, self._context.device
-        is_first = captured.begins()
-        recorder = context.recorder() if context.recorders else None
-        if recorder is not None and not recorder.takes(
-            self.name, observer, enable_gpu_timing, enable_cpu_timing, self._launch_blocking
-        ):
-            recorder = None
-        session: TimingSession | None = None
-        if enable_gpu_timing or (observer is not None and observer.times_kernels(None)):
-            session = context.session(inside=enable_gpu_timing == "inside")
-        cpu: dict[str, Any] | None = {} if enable_cpu_timing else None
-        if recorder is not None:
-            spans = None if session is None else ReservedSpans(session, captured)
-            recorder.add(captured.title, captured, 1, captured, spans)
-        else:
-            # What is timed or watched is one submission.
-            is_plain = session is None and cpu is None and observer is None
-            with self._submitting:  # pieces of two replays must not take turns
-                for piece in self._pieces if is_plain else (captured,):
-                    launch(
-                        device, piece, 1, session, cpu, observer, blocking=self._launch_blocking, doing=captured.title
-                    )
-        if observer is not None:
-            first = 0
-            for call, trials in captured.calls:
-                observer.kernels(call.plan, session, first, trials, None)
-                first += len(call.plan.kernels)
-        measurement = None
-        if enable_gpu_timing or enable_cpu_timing:
-            if recorder is not None:
-                note_work(device)  # as for a call: its submission follows soon
-            doubt = clock_doubt(device)
-            measurement = self._last_timed = Measurement(
-                captured.kernels, None, session, 1, cpu or {}, doubt,
-                is_first=is_first, pass_count=captured.pass_count,
-            )  # fmt: skip
-        return SequenceRun(captured.title, measurement)
+    def _submit(
+        self,
+        work: Encodable,
+        asked: Asked,
+        session: TimingSession | None,
+        cpu: dict[str, Any] | None,
+        observer: Observer | None,
+    ) -> None:
+        # What is timed or watched is one submission.
+        pieces = self._pieces if asked == PLAIN and observer is None else (work,)
+        with self._submitting:  # pieces of two replays must not take turns
+            for piece in pieces:
+                launch(self._device, piece, 1, work.title, session, cpu, observer, blocking=self._launch_blocking)
+
+    def _plans(self) -> abc.Sequence[tuple[Plan, int]]:
+        return [(call.plan, trials) for call, trials in self._ready().calls]
+
+    def _kernels_and_work(self) -> tuple[abc.Sequence[Kernel], Work | None]:
+        return self._ready().kernels, None
+
+    def _given_to_recorders(self) -> tuple[str, object]:
+        captured = self._ready()
+        return captured.title, captured
 
     @explained(ASYNC_REMEDIES)
     async def execute_async(
@@ -473,14 +443,6 @@ class Sequence(OfOneDevice):
                 return
             for call, trials in captured.calls:
                 observer.record_primitive(call.name, call, encoder, trials, timing)
-
-    def get_timing_result(self) -> TimingResult:
-        """Return the times of the last timed replay; see `SequenceRun.get_timing_result`."""
-        return timing_result(self.name, self._last_timed)
-
-    async def get_timing_result_async(self) -> TimingResult:
-        """Like `get_timing_result`, without blocking the event loop."""
-        return await in_thread(self.get_timing_result)
 
     def release(self) -> None:
         """Drop the calls and their arrays. The sequence cannot run afterwards."""

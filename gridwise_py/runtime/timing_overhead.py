@@ -18,7 +18,7 @@ from .context import DeviceContext, context_of
 from .device import default_device
 from .executor import BoundPlan
 from .internal_kernels import NOTHING
-from .run import launch, launch_untimed
+from .run import launch
 
 _MANY = 16  # kernels
 _SAMPLES = 51
@@ -107,10 +107,7 @@ def _measured(context: DeviceContext) -> TimingOverheads:
         wait_idle(device)
         begin = time.perf_counter_ns()
         session = None if new_session is None else new_session()
-        if session is None:
-            launch_untimed(device, bound, 1, "timing overhead")
-        else:
-            launch(device, bound, 1, session, None, None, blocking=False, doing="timing overhead")
+        launch(device, bound, 1, "timing overhead", session)
         return wait_idle(device) - begin, session
 
     deadline, round_number = time.perf_counter() + _BUSY_S, 0

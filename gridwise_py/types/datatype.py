@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -47,7 +48,7 @@ class Datatype:
         """"""
         return self.dtype.itemsize
 
-    @property
+    @functools.cached_property
     def key(self) -> str:
         """A text that no other datatype has: the name; of a `Struct` its fields."""
         return self.name
@@ -200,7 +201,7 @@ class Struct(Datatype):
         """The numpy dtype."""
         return self._dtype
 
-    @property
+    @functools.cached_property
     def key(self) -> str:
         """A text that no other datatype has."""
         return ",".join(f"{field}:{datatype.name}" for field, datatype in self.fields)

@@ -413,7 +413,7 @@ class _Flattening:
 
     def _leaf(self, value: Any) -> int:
         is_argument = isinstance(value, Leaf)
-        key = value.name if is_argument else (value.array.place(), value.components)
+        key = value.name if is_argument else (value.array.place, value.components)
         known = self._leaves.get(key)
         if known is not None:
             before = self._found[known]

@@ -22,7 +22,7 @@ from gridwise_py.planning import builder as plan_builder
 from gridwise_py.planning.faults import faulty as faulty
 from gridwise_py.planning.shaders import compose_kernel
 from gridwise_py.planning.shaders import prologue as prologue
-from gridwise_py.runtime import batch, bound_call, context, event, memory, run, sequence
+from gridwise_py.runtime import batch, context, event, memory, run, runnable, sequence
 from gridwise_py.runtime import device as device_module
 from gridwise_py.runtime.batch import MOST_PENDING as MOST_PENDING
 from gridwise_py.runtime.compile_threads import compile_threads
@@ -285,7 +285,7 @@ def spoil_dispatches(call: gw.BoundCall) -> Callable[[], None]:
 
 def before_waits(monkeypatch: pytest.MonkeyPatch, do: Callable[[wgpu.GPUDevice], Any]) -> None:
     """Do something before each wait of a call, of an awaited call, and of an event."""
-    for module in (run, bound_call, event):
+    for module in (run, runnable, event):
         wait = module.wait_idle
 
         def hooked(device: wgpu.GPUDevice, _wait: Any = wait) -> Any:

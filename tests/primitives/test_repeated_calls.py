@@ -9,7 +9,7 @@ import pytest
 
 import gridwise_py as gw
 from gridwise_py.functions import arguments
-from gridwise_py.primitives.repeated_calls import one_shot
+from gridwise_py.functions.repeated_calls import one_shot
 from gridwise_py.runtime.context import context_of
 
 N = 300
@@ -70,7 +70,7 @@ def unasked(monkeypatch):
 @pytest.fixture
 def calls(device):
     """What is known of calls on the device; nothing at first."""
-    known = context_of(device).repeated_calls
+    known = context_of(device).recipes
     known.clear()
     return known
 

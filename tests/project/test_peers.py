@@ -102,7 +102,7 @@ def _as_here(function):
 def test_without_kernels_nothing_is_compiled_and_what_does_not_depend_on_items_is_found(device, monkeypatch):
     monkeypatch.setattr(gw.runtime.device, "_default", [device])
     bound_call = gw.runtime.bound_call
-    monkeypatch.setattr(bound_call, "launch_untimed", bound_call.launch_untimed)
+    monkeypatch.setattr(bound_call, "launch", bound_call.launch)
     without_kernels = DryRuns()
 
     def kind_of(call):

@@ -375,7 +375,7 @@ def _in_place(calls: Sequence[tuple[BoundCall[Any], int]], arrays: Mapping[str, 
     found: dict[object, str] = {}
     for name, array in _only_arrays(arrays).items():
         if all(_uses(calls, array)):
-            found.setdefault(tuple(part.place() for part in parts(array)), name)
+            found.setdefault(tuple(part.place for part in parts(array)), name)
     return tuple(found.values())
 
 

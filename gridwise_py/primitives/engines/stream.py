@@ -181,9 +181,9 @@ class StreamPrimitive(Primitive):
 
     def _named_apart(self, name: str, flat: Flat) -> Flat:
         """Return an expression whose Arrays have names that no other Array of this primitive has."""
-        known = {array.place(): leaf for each in self._expressions.values() for leaf, array in each.flat.arrays}
+        known = {array.place: leaf for each in self._expressions.values() for leaf, array in each.flat.arrays}
         prefix = f"{name}_" if self._expressions else ""
-        return flat.renamed({leaf: known.get(array.place(), prefix + leaf) for leaf, array in flat.arrays})
+        return flat.renamed({leaf: known.get(array.place, prefix + leaf) for leaf, array in flat.arrays})
 
     @cached_property
     def _measure(self) -> tuple[str, int]:

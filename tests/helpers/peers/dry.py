@@ -45,13 +45,13 @@ class DryRuns:
         pool = context.memory
         pool.reuse = lambda size_bytes, label="": None  # memory of others would be what outputs hold
         pool.has_free = lambda size_bytes: False
-        launched = bound_call.launch_untimed
+        launched = bound_call.launch
 
-        def launch_untimed(device: Any, bound: Any, trials: int, doing: str) -> None:
+        def launch(device: Any, *others: Any, **options: Any) -> None:
             if device is not self._device:
-                launched(device, bound, trials, doing)
+                launched(device, *others, **options)
 
-        bound_call.launch_untimed = launch_untimed
+        bound_call.launch = launch
 
     @contextlib.contextmanager
     def __call__(self) -> Generator[None]:
