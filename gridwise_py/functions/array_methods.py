@@ -35,6 +35,7 @@ from .arguments import (
     keep_primitive,
     stored_leaves,
 )
+from .repeated_calls import repeats
 
 #: What expressions read and give as it is.
 _IN_EXPRESSIONS = frozenset({"u32", "i32", "f32"})
@@ -55,6 +56,7 @@ def _items_of(words: Array, datatype: Datatype) -> Array:
     return items.viewed_as(words.shape[:-1])
 
 
+@repeats
 def convert(source: Array, datatype: Any, output: Array | None = None) -> Array:
     """Return the items of an Array as another datatype, or the same, in new memory or in `output`."""
     wanted = as_datatype(datatype, ITEM_DATATYPES)
@@ -153,6 +155,7 @@ def _indices(call: str, indices: Any, length: int, mode: str | None, device: wgp
     return asarray(items, device)
 
 
+@repeats
 def evaluate(
     expression: Expression, device: wgpu.GPUDevice | None, dtype: ItemDatatypeLike | None, size: int | None
 ) -> Array:
