@@ -8,7 +8,8 @@ variables; the C functions below them ("by C"), with the C values made beforehan
 call, and the queue is idle before each. Timed are the calls alone, and then the calls with the wait for their end,
 which is the latency of a small job. "new output" is a call that makes its output. The last lines have the time of
 each of many calls with one wait, as in a loop: one by one, in a batch, and captured in sequences of 10 and of 100
-calls, which are replayed as often as needed, alone and in a batch.
+calls, which are replayed as often as needed, alone and in a batch; then those of one-shot functions beside the objects
+that make their outputs, and beside PyTorch and CuPy where these are installed.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import gc
+import importlib
 import statistics
 import time
 from collections.abc import Callable
@@ -32,7 +34,7 @@ from gridwise_py.backend.queues import wait_idle
 from gridwise_py.bench.results.context import run_context
 from gridwise_py.storage.json_files import write_json
 
-N = 1 << 10
+N = 1 << 12
 LOOP = 500  # calls before one wait
 LOOPS = 20
 
@@ -180,6 +182,76 @@ def loops(device: wgpu.GPUDevice, primitive: gw.Primitive, arrays: dict[str, gw.
     return in_a_loop(device, functions)
 
 
+def functions_beside_objects(device: wgpu.GPUDevice) -> dict[str, dict[str, float]]:
+    """Time one-shot functions of Arrays, objects that make their outputs, and other libraries' functions in loops.
+
+    Returns
+    -------
+    dict
+        By function: for each call the median CPU time in ns of ``"function"`` and ``"object"``, of ``"wait"``, the
+        function with a wait after each call, and of ``"torch"`` and ``"cupy"``.
+    """
+    host = np.arange(N, dtype=np.float32)
+    x, y = gw.asarray(host, device), gw.asarray(host[::-1].copy(), device)
+    larger = gw.where(x > y, x, y)
+    leaves = gw.f32("x"), gw.f32("y")
+    stored = gw.Map(device, gw.where(leaves[0] > leaves[1], *leaves))
+    total, scan = gw.Reduce(device, "f32"), gw.Scan(device, "f32", kind="inclusive")
+    most, add, sort = gw.Reduce(device, "f32", gw.Max), gw.VectorAdd(device, "f32"), gw.Sort(device, "f32")
+    ours: dict[str, tuple[Callable[[], object], Callable[[], object]]] = {
+        "sum": (lambda: gw.sum(x), lambda: total.execute(input=x)),
+        "max": (lambda: gw.max(x), lambda: most.execute(input=x)),
+        "cumsum": (lambda: gw.cumsum(x), lambda: scan.execute(input=x)),
+        "scan": (lambda: gw.scan(x), lambda: scan.execute(input=x)),
+        "sort": (lambda: gw.sort(x), lambda: sort.execute(input=x)),
+        "add": (lambda: gw.add(x, y), lambda: add.execute(a=x, b=y)),
+        "where stored": (lambda: gw.asarray(larger), lambda: stored.execute(x=x, y=y)),
+        "where made and stored": (lambda: gw.asarray(gw.where(x > y, x, y)), lambda: stored.execute(x=x, y=y)),
+    }
+    calls: dict[tuple[str, str], tuple[Callable[[], object], Callable[[], object]]] = {}
+
+    def wait() -> object:
+        return wait_idle(device)
+
+    for name, (function, of_object) in ours.items():
+        calls |= {(name, "function"): (function, wait), (name, "object"): (of_object, wait)}
+        calls[name, "wait"] = (lambda function=function: (function(), wait_idle(device)), wait)
+    for library, (module, a, b, synchronize) in _others(host).items():
+        there: dict[str, Callable[[], object]] = {
+            "sum": lambda m=module, a=a: m.sum(a), "max": lambda m=module, a=a: m.max(a),
+            "cumsum": lambda m=module, a=a: m.cumsum(a, 0), "sort": lambda m=module, a=a: m.sort(a),
+            "add": lambda m=module, a=a, b=b: m.add(a, b),
+            "where made and stored": lambda m=module, a=a, b=b: m.where(a > b, a, b),
+        }  # fmt: skip
+        calls |= {(name, library): (function, synchronize) for name, function in there.items()}
+    samples: dict[tuple[str, str], list[float]] = {each: [] for each in calls}
+    for _ in range(LOOPS):
+        for each, (function, synchronize) in calls.items():
+            synchronize()
+            begin = time.perf_counter_ns()
+            for _ in range(LOOP // 5):
+                function()
+            samples[each].append((time.perf_counter_ns() - begin) / (LOOP // 5))
+    found: dict[str, dict[str, float]] = {}
+    for (name, way), times in samples.items():
+        found.setdefault(name, {})[way] = statistics.median(times)
+    return found
+
+
+def _others(host: np.ndarray) -> dict[str, tuple[Any, Any, Any, Callable[[], object]]]:
+    """Return other libraries that are installed: module, two arrays on the GPU, and what waits for it."""
+    found: dict[str, tuple[Any, Any, Any, Callable[[], object]]] = {}
+    with contextlib.suppress(ImportError, RuntimeError):
+        torch = importlib.import_module("torch")
+        a = torch.from_numpy(host).cuda()
+        found["torch"] = torch, a, a.flip(0), torch.cuda.synchronize
+    with contextlib.suppress(ImportError, RuntimeError):
+        cupy = importlib.import_module("cupy")
+        a = cupy.asarray(host)
+        found["cupy"] = cupy, a, a[::-1].copy(), cupy.cuda.Device().synchronize
+    return found
+
+
 @click.command()
 @click.option("--adapter", help="Adapter by index or part of its name.")
 @click.option("--rounds", default=500, show_default=True)
@@ -211,10 +283,14 @@ def main(adapter: str | None, rounds: int, json_path: Path | None) -> None:
     print(f"scan, {LOOP} calls and one wait, each, µs{'with the wait':>22} {'CPU alone':>10}")
     for name, times in loop.items():
         print(f"{name:40} {times['each_ns'] / 1e3:15.2f} {times['cpu_ns'] / 1e3:10.2f}")
+    functions = functions_beside_objects(device)
+    print(f"functions in loops of {LOOP // 5} calls, CPU, µs")
+    for name, times in functions.items():
+        over = times["function"] / times["object"]
+        print(f"{name:24} {over:5.2f} " + " ".join(f"{way} {ns / 1e3:.1f}" for way, ns in times.items()))
     if json_path is not None:
-        write_json(
-            json_path, {**run_context(device), "rounds": rounds, "results": rows, "loop_calls": LOOP, "loop": loop}
-        )
+        found = {"rounds": rounds, "results": rows, "loop_calls": LOOP, "loop": loop, "functions": functions}
+        write_json(json_path, {**run_context(device), **found})
 
 
 if __name__ == "__main__":
