@@ -12,7 +12,6 @@ PAGE = ROOT / "docs" / "contribute" / "architecture.md"
 #: What is kept for the whole process without being a cache, and why.
 STATE = {
     "device": "the default device; warnings that were given",
-    "array": "the operations of Arrays, set once",
     "registry": "all primitives, set once",
     "own_files": "the workloads of a user's file",
     "benchmarked": "the benchmarks of a file that is imported now",
@@ -24,7 +23,6 @@ STATE = {
     "worker": "Dask: a client's GPUs, names of Arrays that live",
     "shared": "Dask: which processes share memory",
     "stages": "Dask: the last stages, for its page",
-    "result": "the fields of a record, asked once for each class",
 }
 _EMPTY = frozenset(
     (
