@@ -225,8 +225,13 @@ def functions_beside_objects(device: wgpu.GPUDevice) -> dict[str, dict[str, floa
         }  # fmt: skip
         calls |= {(name, library): (function, synchronize) for name, function in there.items()}
     samples: dict[tuple[str, str], list[float]] = {each: [] for each in calls}
+    order, rng = list(calls), np.random.default_rng(0)
     for _ in range(LOOPS):
-        for each, (function, synchronize) in calls.items():
+        rng.shuffle(order)  # what comes before a loop must not always be the same
+        for each in order:
+            function, synchronize = calls[each]
+            for _ in range(20):
+                function()
             synchronize()
             begin = time.perf_counter_ns()
             for _ in range(LOOP // 5):
