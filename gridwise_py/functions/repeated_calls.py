@@ -74,7 +74,7 @@ def repeats(function: FunctionT) -> FunctionT:
                     break
                 key.append(nodes)
             else:
-                said = (kind, value.uid) if kind is wgpu.GPUDevice else option_key(value)
+                said = (kind, value.uid) if isinstance(value, wgpu.GPUDevice) else option_key(value)
                 if said is None:
                     break
                 key.append(said)

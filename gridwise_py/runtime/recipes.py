@@ -306,6 +306,7 @@ class RecipeBuilder:
 
     def add(self, primitive: Any, uses: int, given: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
         """Take a primitive that ran, the uses of the queue before, and all that it was given and gave."""
+        given = {name: value for name, value in given.items() if value is not None}  # None: an output is made
         numbers = {name: value for name, value in given.items() if option_key(value) is not None}
         inputs = [(name, self._taken(value)) for name, value in given.items() if name not in numbers]
         taken = tuple((name, *found) for name, found in inputs if found and name not in primitive.signature.outputs)

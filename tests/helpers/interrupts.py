@@ -101,6 +101,14 @@ def job_sort() -> None:
     check_equal(sort.execute(input=x).output.to_numpy(), np.sort(X))
 
 
+def job_recipes() -> None:
+    """Functions whose recipes are written, and run: of an Array, and of an expression."""
+    context_of(device).recipes.clear()
+    for _ in range(2):
+        check_equal(gw.scan(x, kind="inclusive").to_numpy(), SUMS)
+        assert gw.max(x ^ 1).item() == (X ^ 1).max()
+
+
 def job_first_call() -> None:
     """Its pipelines compile in threads, and that of another shape behind it."""
     context_of(device).executor.clear()
@@ -248,6 +256,9 @@ def look_after(pairs: int) -> list[str]:
     if context.observer is not None:
         context.observer = None
         found.append("a profile stays open")
+    if context.builders:
+        context.builders.clear()
+        found.append("a recipe stays open")
 
     def use() -> None:
         for check in CHECKS:

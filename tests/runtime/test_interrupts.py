@@ -182,7 +182,7 @@ MANY = [
         (job, places, "1")
         for job, places in {
             "to_numpy": "all", "large_download": "all", "large_upload": "all", "asarray": "all", "stream": "all",
-            "sort": "all", "timed": "all", "event": "all", "batch": "all", "sequence": "all", "pinned": "all",
+            "sort": "all", "recipes": 400, "timed": "all", "event": "all", "batch": "all", "sequence": "all", "pinned": "all",
             "windows": 2000, "first_call": 400, "measure": 500,
         }.items()
     ),
