@@ -1,6 +1,7 @@
 """Calls of functions that resemble earlier ones: the same results and errors, without the questions; nothing stays."""
 
 import gc
+import sys
 import threading
 import weakref
 
@@ -93,6 +94,34 @@ def test_a_repeated_call_gives_what_numpy_gives_and_asks_nothing(device, calls, 
     check()
 
 
+@pytest.mark.parametrize(
+    ("most", "call"),
+    [
+        (24, lambda x, _: gw.sum(x)), (24, lambda x, _: gw.cumsum(x)), (24, lambda x, _: gw.add(x, x[:])),
+        (30, lambda x, made: gw.asarray(made)), (30, lambda x, made: gw.sum(made)),
+    ],
+    ids=["sum", "cumsum", "add", "asarray", "sum of an expression"],
+)  # fmt: skip
+def test_a_repeated_call_is_few_calls_of_python(device, calls, most, call):
+    x = gw.asarray(_items("u4"), device)
+    made, names = x * 3 + 1, []
+    for _ in range(4):
+        result = call(x, made)
+    gw.synchronize(device)
+
+    def note(frame, event, _):
+        if event == "call":
+            names.append(frame.f_code.co_qualname)
+
+    sys.setprofile(note)
+    try:
+        result = call(x, made)
+    finally:
+        sys.setprofile(None)
+    assert len(names) <= most + 4, names  # x[:] and the call itself
+    assert isinstance(result, gw.Array)
+
+
 def test_what_differs_in_more_than_arrays_is_another_call(device, calls):
     x, y = _items("i4"), _items("i4")
     on_gpu, other = gw.asarray(x, device), gw.asarray(y, device)
@@ -116,6 +145,47 @@ def test_what_differs_in_more_than_arrays_is_another_call(device, calls):
         np.testing.assert_array_equal(gw.add(on_gpu, on_gpu).to_numpy(), x + x)
         np.testing.assert_array_equal(gw.add(on_gpu, other).to_numpy(), x + y)
         np.testing.assert_array_equal(gw.add(other, on_gpu, out=None).to_numpy(), x + y)
+
+
+def test_expressions_are_told_by_what_they_compute(device, calls, unasked):
+    x, y = _items("f4"), _items("f4") + 1
+    a, b = gw.asarray(x, device), gw.asarray(y, device)
+    cases = {
+        "two": (lambda a, b: a - b, lambda x, y: x - y),
+        "turned": (lambda a, b: b - a, lambda x, y: y - x),
+        "one, twice": (lambda a, b: a - a * 2, lambda x, y: x - x * 2),
+        "another number": (lambda a, b: a - a * 3, lambda x, y: x - x * 3),
+        "-0": (lambda a, b: a * -0.0, lambda x, y: x * np.float32(-0.0)),
+        "0": (lambda a, b: a * 0.0, lambda x, y: x * np.float32(0)),
+        "shared": (lambda a, b: (lambda s: s * s)(a + b), lambda x, y: (x + y) * (x + y)),
+        "a part": (lambda a, b: a[:100] * b[:100], lambda x, y: x[:100] * y[:100]),
+        "an item": (lambda a, b: a * b[3:4], lambda x, y: x * y[3]),
+    }
+
+    def check(x, y):
+        a, b = gw.asarray(x, device), gw.asarray(y, device)
+        for name, (expression, twin) in cases.items():
+            stored = gw.asarray(expression(a, b)).to_numpy()
+            np.testing.assert_array_equal(stored, twin(x, y), name)
+            np.testing.assert_array_equal(np.signbit(stored), np.signbit(twin(x, y)), name)
+            assert gw.max(expression(a, b)).item() == twin(x, y).max(), name
+
+    for _ in range(2):
+        check(x, y)
+    assert len(calls) >= 2 * len(cases) - 2  # the first two are one, on Arrays in another order
+    unasked()
+    check(y, x)
+    with pytest.raises(AssertionError, match="asked"):
+        gw.sum(a * b * 7)
+
+
+def test_an_expression_of_two_devices_is_refused_each_time(device, calls, fresh_device):
+    x, elsewhere = gw.asarray(_items("f4"), device), gw.asarray(_items("f4"), fresh_device)
+    for _ in range(3):
+        gw.sum(x * x[:])
+    for _ in range(2):
+        with pytest.raises(gw.GridwiseError, match="device"):
+            gw.sum(x * elsewhere)
 
 
 def test_what_a_caller_gets_of_the_host_is_its_own(device, calls):
