@@ -117,8 +117,6 @@ def _expression_key(expression: Expression, values: list[Any], places: dict[Any,
             index = places.setdefault(array.place[:5], len(values))
             if index == len(values):
                 values.append(array)
-            if array._device is not values[0]._device:
-                return None
             key.append((index, array.place[2:], value.components))
         elif value is not None:
             if type(value) is not int:
