@@ -9,6 +9,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, cast
 
@@ -21,7 +22,7 @@ from ..backend.fork_guard import check_process
 from ..backend.queues import DESTRUCTIONS
 from ..backend.waits import in_thread
 from ..call_errors import explained
-from ..errors import ArgumentError
+from ..errors import ArgumentError, GridwiseError
 from ..planning.layout import COUNT, Layout
 from ..planning.plan import Plan
 from ..planning.signature import Argument, Signature, ValueRule
@@ -55,6 +56,7 @@ from ..types.nudging import inexact_places
 from ..types.operators import BinOp
 from ..types.program import Flat
 from .call_signatures import with_arrays
+from .engines.waiting import Waiting
 from .fusion import FUSED, Fusion, flat_of
 from .mapped_output import MappedOutput
 from .repeated_calls import WATCHED
@@ -107,6 +109,8 @@ class Primitive(OfOneDevice, ABC):
     _fusion: Fusion | None = None
     #: The expression of its results that it stores.
     _mapped: MappedOutput | None = None
+    #: How its workgroups wait for each other, if they do.
+    _waiting: Waiting | None = None
     #: What evaluates an expression in numpy, for references.
     _value_of: Callable[..., np.ndarray] = staticmethod(value_of)
 
@@ -322,6 +326,14 @@ class Primitive(OfOneDevice, ABC):
                     self._plans.popitem(last=False)
         return plan
 
+    def _compile_meanwhile(self, layout: Layout, values: Mapping[str, tuple[int, ...]]) -> object:
+        """Have what a call most likely needs compiled, while this is kept, where the device is tested first."""
+        likely = None if self._waiting is None else self._waiting.likely()
+        if likely is not None and self._context is not None:
+            with suppress(GridwiseError):  # the true plan may need less, and be possible
+                return self._context.executor.begin(self.replace(capabilities=likely)._plan_with(layout, values))
+        return None
+
     # ---- binding ----
 
     @explained()
@@ -374,6 +386,7 @@ class Primitive(OfOneDevice, ABC):
             return BoundCall(known.name, context, device, arguments, bound_plan, blocking, known, destructions)
         parsed = parse(self.signature, arrays, None if last is None else last.parsed, device, self.capabilities)
         check_in_place(self.name, trials, parsed.in_place)
+        _begun = self._compile_meanwhile(parsed.layout, parsed.values)
         plan = self._plan_cached(parsed.layout, parsed.values)
         if len(plan.kernels) < len(plan.steps):
             self._check_transfers(plan, parsed)

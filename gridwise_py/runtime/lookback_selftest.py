@@ -176,6 +176,14 @@ def _test(device: wgpu.GPUDevice, state: str) -> LookbackVerdict:
     return LookbackProbe.verdict(tests, float(time.perf_counter_ns() - begin))
 
 
+def known_verdict(device: wgpu.GPUDevice, state: str) -> LookbackVerdict | None:
+    """Return what an earlier self-test found, of this process or another one; None without one."""
+    known = context_of(device).lookback_verdicts
+    if state not in known and (found := _load(device_key(device) | {"state": state})) is not None:
+        known[state] = found
+    return known.get(state)
+
+
 def _load(key: dict[str, str]) -> LookbackVerdict | None:
     data: Any = cache.load(_KIND, key, _FORMAT)
     try:
@@ -201,23 +209,20 @@ def lookback_verdict(device: wgpu.GPUDevice, state: str) -> LookbackVerdict:
     state : {"u64", "u32x2"}
         Form of the state words (`ChainedState`) that the caller will use.
     """
-    known = context_of(device).lookback_verdicts
     with context_of(device).lock:
-        if state not in known:
-            key = device_key(device) | {"state": state}
-            found = _load(key)
-            if found is None:
-                try:
-                    found = _test(device, state)
-                except DeviceTimeoutError:  # it was asked for, and says nothing about look-back
-                    raise
-                except (GridwiseError, wgpu.GPUError) as error:
-                    found = LookbackVerdict(False, False, False, False, error=f"{type(error).__name__}: {error}")
-                # A wait in vain or an error may be an accident of a busy machine: another process tries again.
-                if found.safe or (found.error is None and not found.coherent):
-                    cache.save(_KIND, key, _FORMAT, {"verdict": asdict(found)})
-            known[state] = found
-        return known[state]
+        found = known_verdict(device, state)
+        if found is None:
+            try:
+                found = _test(device, state)
+            except DeviceTimeoutError:  # it was asked for, and says nothing about look-back
+                raise
+            except (GridwiseError, wgpu.GPUError) as error:
+                found = LookbackVerdict(False, False, False, False, error=f"{type(error).__name__}: {error}")
+            # A wait in vain or an error may be an accident of a busy machine: another process tries again.
+            if found.safe or (found.error is None and not found.coherent):
+                cache.save(_KIND, device_key(device) | {"state": state}, _FORMAT, {"verdict": asdict(found)})
+            context_of(device).lookback_verdicts[state] = found
+        return found
 
 
 class LookBackChoice(NamedTuple):

@@ -87,8 +87,17 @@ class PipelineCache:
         """How many modules are kept."""
         return len(self._modules)
 
+    def begin(self, *plans: Plan) -> list[Pipeline | Task[Pipeline]]:
+        """Have the pipelines of plans compiled side by side; return them, or what becomes them, kernel by kernel.
+
+        They are kept for as long as the caller keeps this.
+        """
+        asked = [self._ask(plan, kernel)[0] for plan in plans for kernel in plan.kernels]
+        compile_threads().need(item for item in asked if isinstance(item, Task))
+        return asked
+
     def get(self, *plans: Plan) -> list[Pipeline]:
-        """Return the pipelines of plans, kernel by kernel; those that are missing are compiled side by side.
+        """Return the pipelines of plans, as `begin` has them compiled, when all of them are there.
 
         They are kept for as long as the caller keeps them.
 
@@ -97,9 +106,7 @@ class PipelineCache:
         ShaderError
             If a text does not compile; the first one in the order of the kernels.
         """
-        asked = [self._ask(plan, kernel)[0] for plan in plans for kernel in plan.kernels]
-        compile_threads().need(item for item in asked if isinstance(item, Task))
-        return [item.result() if isinstance(item, Task) else item for item in asked]
+        return [item.result() if isinstance(item, Task) else item for item in self.begin(*plans)]
 
     def get_siblings_ahead(self, plan: Plan) -> list[Pipeline | Task[Pipeline]]:
         """Have the pipelines of a plan's siblings compiled when nothing is needed; return them, or what becomes them.

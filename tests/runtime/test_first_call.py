@@ -13,11 +13,12 @@ import wgpu
 import gridwise_py as gw
 from gridwise_py.planning.plan import Shader
 from gridwise_py.runtime import compile_threads as threads_module
-from gridwise_py.runtime import pipelines
+from gridwise_py.runtime import lookback_selftest, pipelines
 from gridwise_py.runtime.context import context_of
 from gridwise_py.runtime.executor import Executor
 from gridwise_py.runtime.pipelines import PipelineCache
 from gridwise_py.tuning.rows import MOST_ITEMS
+from gridwise_py.types.capabilities import LookbackVerdict
 from helpers import inside
 from helpers.renewed import KeptPipelines, new_executor
 from helpers.running import LONG_S, in_threads, python, wait_until
@@ -272,6 +273,30 @@ def test_an_error_comes_to_the_caller_of_that_text_alone(device):
                     new_executor(device).pipelines_of(broken)
 
     in_threads(work)
+
+
+# ---- while the device is tested
+
+
+@pytest.mark.parametrize("is_safe", [True, False])
+def test_what_a_gpu_most_likely_needs_compiles_while_it_is_tested(
+    renewed_device, compilations, monkeypatch, tmp_path, is_safe
+):
+    def test_it(device, state):
+        wait_until(lambda: compilations.ended == [256])
+        return LookbackVerdict(is_safe, is_safe, needs_tickets=True, recovers=is_safe)
+
+    monkeypatch.setenv("GRIDWISE_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(lookback_selftest, "_test", test_it)
+    inside.lookback_verdicts(renewed_device).clear()
+    gpu = dataclasses.replace(gw.capabilities(renewed_device), adapter_type="DiscreteGPU", lookback=None)
+    tuning = gw.ScanTuning(workgroup_size=256, vecs=1, tickets=True)
+    scan = gw.Scan(renewed_device, capabilities=gpu, tuning=tuning)
+    for n in (5000, 4000):  # no plan is made for nothing when the device was tested
+        run = scan.execute(input=gw.asarray(X[:n], renewed_device))
+        np.testing.assert_array_equal(run.output.to_numpy(), np.cumsum(X[:n], dtype=np.uint32))
+        assert run.plan.parameters["strategy"] == ("lookback" if is_safe else "reduce_then_scan")
+    assert inside.compiled(renewed_device) == len(run.plan.kernels) + len(run.plan.siblings) + (not is_safe)
 
 
 # ---- the end of the process

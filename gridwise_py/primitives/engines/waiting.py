@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Protocol
 
 import wgpu
 
 from ...planning.lookback_state import SPIN_LIMIT
-from ...runtime.lookback_selftest import LookBackChoice, look_back_choice
+from ...runtime.lookback_selftest import LookBackChoice, known_verdict, look_back_choice
 from ...tuning.shapes import look_back_tiles
-from ...types.capabilities import Capabilities, SubgroupMode
+from ...types.capabilities import Capabilities, LookbackVerdict, SubgroupMode
+
+_PASSED = LookbackVerdict(coherent=True, progress=True, needs_tickets=False, recovers=True)
 
 
 class _Tuned(Protocol):
@@ -44,11 +47,23 @@ class Waiting:
         mode: SubgroupMode, spin_limit: int = SPIN_LIMIT,
     ):  # fmt: skip
         self._of = (capabilities, device, state)
+        self._may_be_first = capabilities.lookback is None and not capabilities.is_cpu
         self._tuning = tuning
         #: Tiles that each lane reads at once.
         self.look: int = look_back_tiles(mode) if tuning.look is None else tuning.look
         #: Unsuccessful polls before a tile is computed again.
         self.spin_limit: int = spin_limit if tuning.spin_limit is None else tuning.spin_limit
+
+    def likely(self) -> Capabilities | None:
+        """Return, once, the capabilities of a GPU that passes the self-test, as most do, where that was not run yet.
+
+        Of a CPU there are none: it has its cores for the test, or to compile.
+        """
+        (capabilities, device, state), may_be_first = self._of, self._may_be_first
+        self._may_be_first = False
+        if not may_be_first or device is None or known_verdict(device, state) is not None:
+            return None
+        return replace(capabilities, lookback=_PASSED)
 
     @cached_property
     def _choice(self) -> LookBackChoice:
