@@ -329,10 +329,12 @@ class Primitive(OfOneDevice, ABC):
     def _compile_meanwhile(self, layout: Layout, values: Mapping[str, tuple[int, ...]]) -> object:
         """Have what a call most likely needs compiled, while this is kept, where the device is tested first."""
         likely = None if self._waiting is None else self._waiting.likely()
-        if likely is not None and self._context is not None:
-            with suppress(GridwiseError):  # the true plan may need less, and be possible
-                return self._context.executor.begin(self.replace(capabilities=likely)._plan_with(layout, values))
-        return None
+        if likely is None or self._context is None:
+            return None
+        executor = self._context.executor
+        with suppress(GridwiseError):  # the true plan may need less, and be possible
+            plan = self.replace(capabilities=likely)._plan_with(layout, values)
+            return executor.pipelines.begin(executor.as_run(plan))
 
     # ---- binding ----
 

@@ -395,10 +395,6 @@ class Executor:
         with device_errors(f"{plans[0].primitive}, compiling", self.device):
             return self.pipelines.get(*map(self.as_run, plans))
 
-    def begin(self, plan: Plan) -> object:
-        """Have a plan's pipelines compiled; they are kept for as long as the caller keeps what this returns."""
-        return self.pipelines.begin(self.as_run(plan))
-
     def _compiled_before(self, plan: Plan) -> list[Pipeline]:
         """Compile a new plan's pipelines outside of the lock: other threads bind plans that are ready meanwhile."""
         if plan in self._plans:
