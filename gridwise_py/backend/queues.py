@@ -320,8 +320,8 @@ def tell_of_compiling(device: wgpu.GPUDevice, begin_ns: int) -> None:
         name = device.adapter.info["device"]
         TOLD_OF_COMPILING.append(name)
         warn(
-            f"this first call takes seconds, in which {name} compiles; later ones compile nothing. gw.warm_up() compiles "
-            f"ahead and side by side what a program calls, and many drivers keep that for the next process"
+            f"this first call takes seconds, in which {name} compiles; later ones compile nothing. gw.warm_up() "
+            f"compiles ahead and side by side what a program calls, and many drivers keep that for the next process"
         )
 
 
