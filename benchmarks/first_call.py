@@ -169,10 +169,8 @@ def main(
     with tempfile.TemporaryDirectory() as kept:
         folder = Path(kept)
         common = {"driver_cache": driver_cache, "n": n, "cpus": cpus}
-        for number, root in enumerate(roots):
-            about = _child(
-                root, folder / f"kept{number}", function="argsort", warm_up=False, wait=False, pipelines=False, **common
-            )
+        first = {"function": "argsort", "warm_up": False, "wait": False, "pipelines": False}
+        about, *_ = [_child(root, folder / f"kept{k}", **first, **common) for k, root in enumerate(roots)]
         print(
             f"{about['adapter']}, {about['driver']}; n = {n}; {cpus or os.cpu_count()} CPUs; medians of {repeats}, ms"
         )

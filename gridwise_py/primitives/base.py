@@ -56,10 +56,10 @@ from ..types.nudging import inexact_places
 from ..types.operators import BinOp
 from ..types.program import Flat
 from .call_signatures import with_arrays
-from .engines.waiting import Waiting
 from .fusion import FUSED, Fusion, flat_of
 from .mapped_output import MappedOutput
 from .repeated_calls import WATCHED
+from .waiting import Waiting
 
 _MAX_LAYOUTS = 64
 _MAX_KNOWN_CALLS = 64
@@ -109,8 +109,6 @@ class Primitive(OfOneDevice, ABC):
     _fusion: Fusion | None = None
     #: The expression of its results that it stores.
     _mapped: MappedOutput | None = None
-    #: How its workgroups wait for each other, if they do.
-    _waiting: Waiting | None = None
     #: What evaluates an expression in numpy, for references.
     _value_of: Callable[..., np.ndarray] = staticmethod(value_of)
 
@@ -328,7 +326,8 @@ class Primitive(OfOneDevice, ABC):
 
     def _compile_meanwhile(self, layout: Layout, values: Mapping[str, tuple[int, ...]]) -> object:
         """Have what a call most likely needs compiled, while this is kept, where the device is tested first."""
-        likely = None if self._waiting is None else self._waiting.likely()
+        waiting: Waiting | None = getattr(self, "_waiting", None)  # of those whose workgroups wait for each other
+        likely = None if waiting is None else waiting.likely()
         if likely is None or self._context is None:
             return None
         executor = self._context.executor

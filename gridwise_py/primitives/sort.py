@@ -39,8 +39,8 @@ from .base import Primitive
 from .calls import InputOutputCalls, SortPairsCalls
 from .engines.key_codes import key_codes
 from .engines.radix_sort import ONESWEEP, REDUCE_THEN_SCAN, SortConfig, SortStrategy, add_sort, digits_of, ranking_mode
-from .engines.waiting import Waiting
 from .registry import register
+from .waiting import Waiting
 
 # On a CPU adapter a tile's workgroup may wait for a core.
 _SPIN_LIMIT_CPU = 4096

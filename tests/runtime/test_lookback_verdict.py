@@ -10,7 +10,7 @@ from click.testing import CliRunner
 import gridwise_py as gw
 from gridwise_py.bench.results.context import run_context
 from gridwise_py.cli import main
-from gridwise_py.primitives.engines import waiting
+from gridwise_py.primitives import waiting
 from gridwise_py.runtime import lookback_selftest as lookback
 from gridwise_py.runtime.context import context_of
 from gridwise_py.runtime.lookback_selftest import LookbackProbe, lookback_verdict

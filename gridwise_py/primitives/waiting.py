@@ -7,11 +7,11 @@ from functools import cached_property
 
 import wgpu
 
-from ...planning.lookback_state import SPIN_LIMIT
-from ...runtime.lookback_selftest import known_verdict, lookback_verdict
-from ...tuning.options import ScanTuning, SortTuning, StreamTuning
-from ...tuning.shapes import look_back_tiles
-from ...types.capabilities import Capabilities, LookbackVerdict, SubgroupMode
+from ..planning.lookback_state import SPIN_LIMIT
+from ..runtime.lookback_selftest import known_verdict, lookback_verdict
+from ..tuning.options import ScanTuning, SortTuning, StreamTuning
+from ..tuning.shapes import look_back_tiles
+from ..types.capabilities import Capabilities, LookbackVerdict, SubgroupMode
 
 _PASSED = LookbackVerdict(coherent=True, progress=True, needs_tickets=False, recovers=True)
 
