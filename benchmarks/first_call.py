@@ -1,10 +1,11 @@
 """What the first calls of a process cost: imports, the device, the call itself, with and without `gw.warm_up`.
 
-    python benchmarks/first_call.py [--n 2^20] [--repeats 3] [--cpus 2] [--driver-cache] [--pipelines] [--json FILE]
+    python benchmarks/first_call.py [--n 2^20] [--repeats 3] [--functions sort,sum] [--ways usual,new] [--against TREE]
+        [--cpus 2] [--driver-cache] [--pipelines] [--json FILE]
 
 Each sample is a new process that calls one function twice. The driver's cache of compiled shaders is off (NVIDIA's and
 Mesa's), unless `--driver-cache`. The findings of this library on disk (`GRIDWISE_CACHE_DIR`) are there, except in the
-line "new machine", whose first call also tests look-back. Times are medians in ms:
+line "new", a new machine, whose first call also tests look-back and reads templates. Times are medians in ms:
 
     import      of gridwise_py, after wgpu and numpy
     backend     loading of wgpu's native backend, which the first search for adapters does
@@ -17,7 +18,8 @@ line "new machine", whose first call also tests look-back. Times are medians in 
     ahead       from the second call to the end of the compilations in the background
     exit        from the end of the script, which does not wait for the background, to the end of the process
 
-`--pipelines` lists when each compilation of one more process began and ended, and in which thread.
+`--pipelines` lists when each compilation of one more process began and ended, and in which thread. `--against` names
+another checkout of this library, whose processes take turns with those of this one.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ import click
 
 ROOT = Path(__file__).resolve().parent.parent
 FUNCTIONS = ("sum", "cumsum", "sort", "argsort")
+WAYS = ("usual", "warm_up", "new")
 PARTS = ("import", "backend", "adapters", "device", "measure", "warm-up", "first", "second", "ahead", "exit")
 
 CHILD = r"""
@@ -57,7 +60,7 @@ import wgpu.backends.auto
 lap("backend")
 gw.list_adapters()
 lap("adapters")
-device = gw.request_device()
+device = gw.request_device(os.environ.get("GRIDWISE_ADAPTER") or 0)
 lap("device")
 capabilities = gw.capabilities(device)
 lap("measure")
@@ -95,9 +98,9 @@ sys.stdout.flush()
 """
 
 
-def _child(cache: Path, *, driver_cache: bool, **options: Any) -> dict[str, Any]:
-    """Run a process, and return what it printed, with the time that it took to end."""
-    paths = filter(None, (str(ROOT), os.environ.get("PYTHONPATH")))
+def _child(root: Path, cache: Path, *, driver_cache: bool, **options: Any) -> dict[str, Any]:
+    """Run a process of a checkout, and return what it printed, with the time that it took to end."""
+    paths = filter(None, (str(root), os.environ.get("PYTHONPATH")))
     environment = dict(os.environ, GRIDWISE_CACHE_DIR=str(cache), PYTHONPATH=os.pathsep.join(paths))
     # Modules come as bytecode, as from an installed package.
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -113,14 +116,29 @@ def _child(cache: Path, *, driver_cache: bool, **options: Any) -> dict[str, Any]
     return found
 
 
-def _sample(cache: Path, repeats: int, **options: Any) -> dict[str, float]:
-    """Return the medians of the parts; those that wait for the background and those that end at once take turns."""
-    samples: dict[str, list[float]] = {}
-    for _ in range(repeats):
-        for wait in (True, False):
-            for name, ms in _child(cache, wait=wait, **options)["times_ms"].items():
-                samples.setdefault(name, []).append(ms)
-    return {name: statistics.median(values) for name, values in samples.items()}
+def _measure(
+    roots: list[Path], folder: Path, repeats: int, way: str, *, pipelines: bool, **options: Any
+) -> list[dict[str, Any]]:
+    """Return medians of the parts for each checkout; all take turns, also those that wait for the background."""
+    samples: list[dict[str, list[float]]] = [{} for _ in roots]
+    logs: list[Any] = [[] for _ in roots]
+    options["warm_up"] = way == "warm_up"
+    for repeat in range(repeats + pipelines):
+        is_logged = repeat == repeats
+        for wait in (True,) if is_logged else (False,) if way == "new" else (True, False):
+            for number, root in enumerate(roots):
+                cache = folder / f"{options['function']}{number}{repeat}" if way == "new" else folder / f"kept{number}"
+                found = _child(root, cache, wait=wait, pipelines=is_logged, **options)
+                if is_logged:
+                    logs[number] = found["pipelines"]
+                    continue
+                for name, ms in found["times_ms"].items():
+                    samples[number].setdefault(name, []).append(ms)
+    medians = [{name: statistics.median(values) for name, values in each.items()} for each in samples]
+    return [
+        {"root": number, "function": options["function"], "way": way, "times_ms": times_ms, "pipelines": log}
+        for number, (times_ms, log) in enumerate(zip(medians, logs, strict=True))
+    ]
 
 
 def _print_pipelines(found: dict[str, Any]) -> None:
@@ -132,44 +150,39 @@ def _print_pipelines(found: dict[str, Any]) -> None:
 @click.option("--n", "size", default="2^20", show_default=True)
 @click.option("--repeats", default=3, show_default=True)
 @click.option("--functions", default=",".join(FUNCTIONS), show_default=True)
+@click.option("--ways", default=",".join(WAYS), show_default=True)
+@click.option("--against", type=click.Path(exists=True, path_type=Path), help="Another checkout, measured in turns.")
 @click.option("--cpus", default=0, help="Let the processes use only so many CPUs (Linux).")
 @click.option("--driver-cache", is_flag=True, help="With the driver's cache of compiled shaders.")
 @click.option("--pipelines", is_flag=True, help="List the compilations of one more process for each line.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the figures here.")
 def main(
-    size: str, repeats: int, functions: str, cpus: int, driver_cache: bool, pipelines: bool, json_path: Path | None
-) -> None:
+    size: str, repeats: int, functions: str, ways: str, against: Path | None, cpus: int, driver_cache: bool,
+    pipelines: bool, json_path: Path | None,
+) -> None:  # fmt: skip
     """Measure and print."""
     base, _, exponent = size.partition("^")
     n = int(base) ** int(exponent or 1)
+    roots = [ROOT] if against is None else [against.resolve(), ROOT]
+    names = [""] if against is None else ["before", "after"]
     rows: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory() as folder:
-        kept = Path(folder) / "kept"
+    with tempfile.TemporaryDirectory() as kept:
+        folder = Path(kept)
         common = {"driver_cache": driver_cache, "n": n, "cpus": cpus}
-        about = _child(kept, function="argsort", warm_up=False, wait=False, pipelines=False, **common)
+        first = {"function": "argsort", "warm_up": False, "wait": False, "pipelines": False}
+        about, *_ = [_child(root, folder / f"kept{k}", **first, **common) for k, root in enumerate(roots)]
         print(
             f"{about['adapter']}, {about['driver']}; n = {n}; {cpus or os.cpu_count()} CPUs; medians of {repeats}, ms"
         )
-        print(f"{'':22}" + "".join(f"{part:>10}" for part in PARTS))
+        print(f"{'':25}" + "".join(f"{part:>10}" for part in PARTS))
         for function in functions.split(","):
-            for way in ("usual", "warm_up", "new machine"):
-                options = dict(common, function=function, warm_up=way == "warm_up")
-                if way == "new machine":
-                    found = [
-                        _child(Path(folder) / f"{function}{i}", wait=False, pipelines=False, **options)["times_ms"]
-                        for i in range(repeats)
-                    ]
-                    times_ms = {name: statistics.median(each[name] for each in found) for name in found[0]}
-                else:
-                    times_ms = _sample(kept, repeats, pipelines=False, **options)
-                cells = "".join(f"{times_ms[part]:10.1f}" if part in times_ms else f"{'':10}" for part in PARTS)
-                print(f"{function:9}{way:13}{cells}", flush=True)
-                row: dict[str, Any] = {"function": function, "way": way, "times_ms": times_ms}
-                if pipelines and way != "new machine":
-                    detail = _child(kept, wait=True, pipelines=True, **options)
-                    _print_pipelines(detail)
-                    row["pipelines"] = detail["pipelines"]
-                rows.append(row)
+            for way in ways.split(","):
+                for row in _measure(roots, folder, repeats, way, function=function, pipelines=pipelines, **common):
+                    times_ms = row["times_ms"]
+                    cells = "".join(f"{times_ms[part]:10.1f}" if part in times_ms else f"{'':10}" for part in PARTS)
+                    print(f"{function:9}{way:9}{names[row['root']]:7}{cells}", flush=True)
+                    _print_pipelines(row)
+                    rows.append(row)
     if json_path is not None:
         from gridwise_py.bench.results.context import host_context
         from gridwise_py.storage.json_files import write_json

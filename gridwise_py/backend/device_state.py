@@ -7,6 +7,7 @@ stores its `DeviceContext` in it.
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 import time
 import weakref
@@ -149,6 +150,8 @@ class DeviceState:
         wait.
     waits : list of Wait
         What helpers wait for now; also for threads that were interrupted meanwhile.
+    compiled_ns : float
+        When a call last had its pipelines compiled, by `time.perf_counter_ns`.
     is_cpu : bool or None
         Whether the adapter is a CPU; None until it matters.
     timed_calls : threading.RLock
@@ -185,6 +188,7 @@ class DeviceState:
 
     __slots__ = (
         "activity",
+        "compiled_ns",
         "context",
         "end",
         "engine",
@@ -214,6 +218,7 @@ class DeviceState:
         self.end: DeviceEnd = DeviceEnd(device)
         self.activity: Activity = Activity()
         self.losses_seen: int = 0
+        self.compiled_ns: float = -math.inf
         self.wait: tuple[str, Callable[[wgpu.GPUDevice], Callable[[], object]]] | None = None
         self.waits: list[Wait] = []
         self.is_cpu: bool | None = None

@@ -20,6 +20,7 @@ import wgpu
 from ..errors import ArgumentError, BufferUsageError, GridwiseError
 from ..planning.shaders import shader_error
 from ..settings import ShaderChecks
+from ..warn import warn
 from .device_errors import check_not_lost, device_error, device_errors, is_lost, is_trouble, lost_error
 from .device_state import STATE, before_queue_use, check_queue_use, queue_uses, state_of, submit_pending
 from .engine import engine_of
@@ -31,6 +32,9 @@ from .waits import Wait, begin_in_thread
 #: For this long a wait polls, as long as a short kernel runs; only then it is left to a helper, whose end costs some
 #: 30 µs more. Between its polls it lets others have the CPU: a software adapter's kernels need it.
 _POLLING_NS = 1_000_000
+#: A first call on a CPU adapter that takes so long says why, where its wait began so soon after its compilation.
+_SLOW_NS, _SOON_NS = 3_000_000_000, 1_000_000_000
+TOLD_OF_COMPILING: list[str] = []  # once per process
 _give_way: Callable[[], object] = getattr(os, "sched_yield", functools.partial(time.sleep, 0))
 
 
@@ -139,6 +143,8 @@ def _wait_until(device: wgpu.GPUDevice, is_enough: Callable[[], object]) -> int:
         left_s = None if limit_s is None else limit_s - (perf_counter_ns() - begin_ns) / 1e9
         for _ in wait.looks(left_s):
             check_not_lost(device)  # whether the call ever returns then, drivers do not say
+            if begin_ns - state.compiled_ns < _SOON_NS:  # some drivers compile when a kernel first runs
+                tell_of_compiling(device, begin_ns)
             if is_enough():
                 break
         if wait.error is not None and not others:
@@ -306,6 +312,17 @@ def write_timestamp(
 def tick_period_ns(device: wgpu.GPUDevice) -> float:
     """Return the nanoseconds per tick of a timestamp."""
     return engine_of(device).tick_period_ns(device)
+
+
+def tell_of_compiling(device: wgpu.GPUDevice, begin_ns: int) -> None:
+    """Warn, once per process, that a CPU adapter has compiled for seconds."""
+    if state_of(device).is_cpu and perf_counter_ns() - begin_ns > _SLOW_NS and not TOLD_OF_COMPILING:
+        name = device.adapter.info["device"]
+        TOLD_OF_COMPILING.append(name)
+        warn(
+            f"this first call takes seconds, in which {name} compiles; later ones compile nothing. gw.warm_up() "
+            f"compiles ahead and side by side what a program calls, and many drivers keep that for the next process"
+        )
 
 
 def create_shader_module(

@@ -9,6 +9,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, cast
 
@@ -20,7 +21,7 @@ from ..backend.device_state import state_of
 from ..backend.fork_guard import check_process
 from ..backend.waits import in_thread
 from ..call_errors import explained
-from ..errors import ArgumentError
+from ..errors import ArgumentError, GridwiseError
 from ..planning.layout import COUNT, Layout
 from ..planning.plan import Plan
 from ..planning.signature import Argument, Signature, ValueRule
@@ -56,6 +57,7 @@ from ..types.program import Flat
 from .call_signatures import with_arrays
 from .fusion import FUSED, Fusion, flat_of
 from .mapped_output import MappedOutput
+from .waiting import Waiting
 
 _MAX_LAYOUTS = 64
 _MAX_STEPS = 64
@@ -320,6 +322,17 @@ class Primitive(OfOneDevice, ABC):
                     self._plans.popitem(last=False)
         return plan
 
+    def _compile_meanwhile(self, layout: Layout, values: Mapping[str, tuple[int, ...]]) -> object:
+        """Have what a call most likely needs compiled, while this is kept, where the device is tested first."""
+        waiting: Waiting | None = getattr(self, "_waiting", None)  # of those whose workgroups wait for each other
+        likely = None if waiting is None else waiting.likely()
+        if likely is None or self._context is None:
+            return None
+        executor = self._context.executor
+        with suppress(GridwiseError):  # the true plan may need less, and be possible
+            plan = self.replace(capabilities=likely)._plan_with(layout, values)
+            return executor.pipelines.begin(executor.as_run(plan))
+
     # ---- binding ----
 
     @explained()
@@ -369,6 +382,7 @@ class Primitive(OfOneDevice, ABC):
                 return BoundCall(known.name, context, device, *again, self._launch_blocking, known)
         parsed = parse(self.signature, arrays, None if last is None else last.parsed, device, self.capabilities)
         check_in_place(self.name, trials, parsed.in_place)
+        _begun = self._compile_meanwhile(parsed.layout, parsed.values)
         plan = self._plan_cached(parsed.layout, parsed.values)
         if len(plan.kernels) < len(plan.steps):
             self._check_transfers(plan, parsed)

@@ -39,8 +39,8 @@ from .base import Primitive
 from .calls import InputOutputCalls, SortPairsCalls
 from .engines.key_codes import key_codes
 from .engines.radix_sort import ONESWEEP, REDUCE_THEN_SCAN, SortConfig, SortStrategy, add_sort, digits_of, ranking_mode
-from .engines.waiting import Waiting
 from .registry import register
+from .waiting import Waiting
 
 # On a CPU adapter a tile's workgroup may wait for a core.
 _SPIN_LIMIT_CPU = 4096
@@ -107,13 +107,14 @@ class SortPrimitive(Primitive):
             computes=computes or self._fusion is not None,
         )  # fmt: skip
 
+        # Sorts use 32-bit state words.
+        spin_limit = _SPIN_LIMIT_CPU if self.capabilities.is_cpu else SPIN_LIMIT
+        self._waiting = Waiting(self.capabilities, self._device, "u32x2", self.tuning, self.mode, spin_limit)
+
     @cached_property
     def _configs(self) -> Shapes[SortConfig]:
         """The configurations by the number of keys; the first plan makes them, and may test the device for that."""
-        strategy, tickets = self._requested, False
-        spin_limit = _SPIN_LIMIT_CPU if self.capabilities.is_cpu else SPIN_LIMIT
-        # Sorts use 32-bit state words.
-        waiting = Waiting(self.capabilities, self._device, "u32x2", self.tuning, self.mode, spin_limit)
+        strategy, tickets, waiting = self._requested, False, self._waiting
         if strategy != REDUCE_THEN_SCAN:
             tickets = waiting.tickets
             if strategy is None:

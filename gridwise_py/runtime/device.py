@@ -24,7 +24,7 @@ from ..backend.engine import engine_named, engine_of
 from ..backend.fork_guard import check_process, note_gpu_use
 from ..backend.mapped_memory import FEATURE as MAPPABLE
 from ..backend.mapped_memory import shares_memory
-from ..backend.queues import create_shader_module, submit, tick_period_ns
+from ..backend.queues import TOLD_OF_COMPILING, create_shader_module, submit, tick_period_ns
 from ..backend.submission_marks import read_words
 from ..backend.timeout import set_timeout_s
 from ..call_errors import nearest
@@ -319,7 +319,8 @@ _told_of_software: list[str] = []  # once per process
 
 def expect_software() -> None:
     """Have this process not be warned of a software adapter: it says by itself what it computes on."""
-    _told_of_software.append("by itself")
+    for told in (_told_of_software, TOLD_OF_COMPILING):
+        told.append("by itself")
 
 
 def _warn_of_software(adapter: wgpu.GPUAdapter) -> None:

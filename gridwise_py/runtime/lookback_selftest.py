@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import wgpu
@@ -176,17 +177,19 @@ def _test(device: wgpu.GPUDevice, state: str) -> LookbackVerdict:
     return LookbackProbe.verdict(tests, float(time.perf_counter_ns() - begin))
 
 
-def _load(key: dict[str, str]) -> LookbackVerdict | None:
-    data: Any = cache.load(_KIND, key, _FORMAT)
-    try:
-        verdict = LookbackVerdict(**data["verdict"])
-        answers = (verdict.coherent, verdict.progress, verdict.needs_tickets, verdict.recovers)
-        if verdict.duration_ns is not None:
-            cache.positive(verdict.duration_ns)
-    except (TypeError, KeyError, ValueError, OverflowError):
-        return None
-    good = all(type(answer) is bool for answer in answers) and isinstance(verdict.error, str | None)
-    return verdict if good else None
+def known_verdict(device: wgpu.GPUDevice, state: str) -> LookbackVerdict | None:
+    """Return what an earlier self-test found, of this process or another one; None without one."""
+    known = context_of(device).lookback_verdicts
+    if state not in known:
+        data: Any = cache.load(_KIND, device_key(device) | {"state": state}, _FORMAT)
+        with suppress(TypeError, KeyError, ValueError, OverflowError):  # of a broken file
+            found = LookbackVerdict(**data["verdict"])
+            if found.duration_ns is not None:
+                cache.positive(found.duration_ns)
+            answers = (found.coherent, found.progress, found.needs_tickets, found.recovers)
+            if all(type(answer) is bool for answer in answers) and isinstance(found.error, str | None):
+                known[state] = found
+    return known.get(state)
 
 
 def lookback_verdict(device: wgpu.GPUDevice, state: str) -> LookbackVerdict:
@@ -201,48 +204,17 @@ def lookback_verdict(device: wgpu.GPUDevice, state: str) -> LookbackVerdict:
     state : {"u64", "u32x2"}
         Form of the state words (`ChainedState`) that the caller will use.
     """
-    known = context_of(device).lookback_verdicts
     with context_of(device).lock:
-        if state not in known:
-            key = device_key(device) | {"state": state}
-            found = _load(key)
-            if found is None:
-                try:
-                    found = _test(device, state)
-                except DeviceTimeoutError:  # it was asked for, and says nothing about look-back
-                    raise
-                except (GridwiseError, wgpu.GPUError) as error:
-                    found = LookbackVerdict(False, False, False, False, error=f"{type(error).__name__}: {error}")
-                # A wait in vain or an error may be an accident of a busy machine: another process tries again.
-                if found.safe or (found.error is None and not found.coherent):
-                    cache.save(_KIND, key, _FORMAT, {"verdict": asdict(found)})
-            known[state] = found
-        return known[state]
-
-
-class LookBackChoice(NamedTuple):
-    """Whether a primitive may look back over other workgroups' tiles, and whether it must then take tickets."""
-
-    safe: bool
-    needs_tickets: bool
-
-
-def look_back_choice(capabilities: Capabilities, device: wgpu.GPUDevice | None, state: str) -> LookBackChoice:
-    """Return what is known about look-back; where nothing is, test the device.
-
-    `Capabilities.lookback` decides, else a test of the device; where there is neither, GPUs are taken for safe, and CPU
-    adapters are not. Primitives ask here when they plan for the first time, not when they are made.
-
-    Parameters
-    ----------
-    capabilities : Capabilities
-    device : wgpu.GPUDevice or None
-    state : {"u64", "u32x2"}
-        Form of the state words.
-    """
-    verdict = capabilities.lookback
-    if verdict is None and device is not None:
-        verdict = lookback_verdict(device, state)
-    # lavapipe starts in the middle of the grid, whatever a busy machine made of the test.
-    needs_tickets = capabilities.is_cpu or (verdict is not None and verdict.needs_tickets)
-    return LookBackChoice(not capabilities.is_cpu if verdict is None else verdict.safe, needs_tickets)
+        found = known_verdict(device, state)
+        if found is None:
+            try:
+                found = _test(device, state)
+            except DeviceTimeoutError:  # it was asked for, and says nothing about look-back
+                raise
+            except (GridwiseError, wgpu.GPUError) as error:
+                found = LookbackVerdict(False, False, False, False, error=f"{type(error).__name__}: {error}")
+            # A wait in vain or an error may be an accident of a busy machine: another process tries again.
+            if found.safe or (found.error is None and not found.coherent):
+                cache.save(_KIND, device_key(device) | {"state": state}, _FORMAT, {"verdict": asdict(found)})
+            context_of(device).lookback_verdicts[state] = found
+        return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
+import time
 import weakref
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -13,7 +14,7 @@ import wgpu
 
 from ..backend.device_errors import is_trouble
 from ..backend.device_state import state_of
-from ..backend.queues import create_shader_module
+from ..backend.queues import create_shader_module, tell_of_compiling
 from ..errors import DeviceLostError, ShaderError
 from ..planning.plan import Kernel, Plan, Shader
 from ..planning.shaders import complete, dump, refuse_fatal_text, shader_error
@@ -87,8 +88,17 @@ class PipelineCache:
         """How many modules are kept."""
         return len(self._modules)
 
+    def begin(self, *plans: Plan) -> list[Pipeline | Task[Pipeline]]:
+        """Have the pipelines of plans compiled side by side; return them, or what becomes them, kernel by kernel.
+
+        They are kept for as long as the caller keeps this.
+        """
+        asked = [self._ask(plan, kernel) for plan in plans for kernel in plan.kernels]
+        compile_threads().need(item for item in asked if isinstance(item, Task))
+        return asked
+
     def get(self, *plans: Plan) -> list[Pipeline]:
-        """Return the pipelines of plans, kernel by kernel; those that are missing are compiled side by side.
+        """Return the pipelines of plans, as `begin` has them compiled, when all of them are there.
 
         They are kept for as long as the caller keeps them.
 
@@ -97,9 +107,12 @@ class PipelineCache:
         ShaderError
             If a text does not compile; the first one in the order of the kernels.
         """
-        asked = [self._ask(plan, kernel)[0] for plan in plans for kernel in plan.kernels]
-        compile_threads().need(item for item in asked if isinstance(item, Task))
-        return [item.result() if isinstance(item, Task) else item for item in asked]
+        begin_ns, asked, device = time.perf_counter_ns(), self.begin(*plans), self._device_reference()
+        found = [item.result() if isinstance(item, Task) else item for item in asked]
+        if found != asked and device is not None:
+            tell_of_compiling(device, begin_ns)
+            state_of(device).compiled_ns = time.perf_counter_ns()
+        return found
 
     def get_siblings_ahead(self, plan: Plan) -> list[Pipeline | Task[Pipeline]]:
         """Have the pipelines of a plan's siblings compiled when nothing is needed; return them, or what becomes them.
@@ -109,21 +122,21 @@ class PipelineCache:
         Errors are raised when a pipeline is needed.
         """
         asked = [self._ask(plan, kernel) for kernel in plan.siblings]
-        compile_threads().make_ahead(item for item, is_new in asked if is_new and isinstance(item, Task))
-        return [item for item, _ in asked]
+        compile_threads().make_ahead(item for item in asked if isinstance(item, Task))
+        return asked
 
-    def _ask(self, plan: Plan, kernel: Kernel) -> tuple[Pipeline | Task[Pipeline], bool]:
-        """Return a pipeline or the task that compiles it, and whether the task is new."""
+    def _ask(self, plan: Plan, kernel: Kernel) -> Pipeline | Task[Pipeline]:
+        """Return a pipeline or the task that compiles it."""
         order = _Order.of(plan, kernel)
         with self._lock:
             item = self._pipelines.get(order) or self._tasks.get(order)
             if item is not None:
-                return item, False
+                return item
             label = f"{plan.primitive} {kernel.label}" if kernel.label != plan.primitive else kernel.label
             compile_it = functools.partial(self._compile, order, plan.shaders[kernel.shader], label, kernel.label)
             task = self._tasks[order] = Task(compile_it)
             self.compiled += 1
-            return task, True
+            return task
 
     def _compile(self, order: _Order, shader: Shader, label: str, kernel_label: str) -> Pipeline:
         device = self._device_reference()

@@ -43,11 +43,15 @@ def in_threads(work: Callable[[int], object], count: int = 4, timeout_s: float =
     assert not any(thread.is_alive() for thread in threads), "they wait for each other"
 
 
+#: A busy machine takes seconds for a first call, and the library says so.
+QUIET = {"PYTHONWARNINGS": "ignore:this first call takes seconds"}
+
+
 def python(code: str, *, status: int = 0, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run a program in a process of its own, which must end with this status."""
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],
-        capture_output=True, text=True, timeout=1200, check=False, env={**os.environ, **environment},
+        capture_output=True, text=True, timeout=1200, check=False, env={**os.environ, **QUIET, **environment},
     )  # fmt: skip
     assert done.returncode == status, done.stdout + done.stderr[-3000:]
     return done

@@ -11,13 +11,16 @@ import pytest
 import wgpu
 
 import gridwise_py as gw
+from gridwise_py.backend import queues
+from gridwise_py.backend.device_state import state_of
 from gridwise_py.planning.plan import Shader
 from gridwise_py.runtime import compile_threads as threads_module
-from gridwise_py.runtime import pipelines
+from gridwise_py.runtime import lookback_selftest, pipelines
 from gridwise_py.runtime.context import context_of
 from gridwise_py.runtime.executor import Executor
 from gridwise_py.runtime.pipelines import PipelineCache
 from gridwise_py.tuning.rows import MOST_ITEMS
+from gridwise_py.types.capabilities import LookbackVerdict
 from helpers import inside
 from helpers.renewed import KeptPipelines, new_executor
 from helpers.running import LONG_S, in_threads, python, wait_until
@@ -274,6 +277,30 @@ def test_an_error_comes_to_the_caller_of_that_text_alone(device):
     in_threads(work)
 
 
+# ---- while the device is tested
+
+
+@pytest.mark.parametrize("is_safe", [True, False])
+def test_what_a_gpu_most_likely_needs_compiles_while_it_is_tested(
+    renewed_device, compilations, monkeypatch, tmp_path, is_safe
+):
+    def test_it(device, state):
+        wait_until(lambda: compilations.ended == [256])
+        return LookbackVerdict(is_safe, is_safe, needs_tickets=True, recovers=is_safe)
+
+    monkeypatch.setenv("GRIDWISE_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(lookback_selftest, "_test", test_it)
+    inside.lookback_verdicts(renewed_device).clear()
+    gpu = dataclasses.replace(gw.capabilities(renewed_device), adapter_type="DiscreteGPU", lookback=None)
+    tuning = gw.ScanTuning(workgroup_size=256, vecs=1, tickets=True)
+    scan = gw.Scan(renewed_device, capabilities=gpu, tuning=tuning)
+    for n in (5000, 4000):  # no plan is made for nothing when the device was tested
+        run = scan.execute(input=gw.asarray(X[:n], renewed_device))
+        np.testing.assert_array_equal(run.output.to_numpy(), np.cumsum(X[:n], dtype=np.uint32))
+        assert run.plan.parameters["strategy"] == ("lookback" if is_safe else "reduce_then_scan")
+    assert inside.compiled(renewed_device) == len(run.plan.kernels) + len(run.plan.siblings) + (not is_safe)
+
+
 # ---- the end of the process
 
 _AT_THE_END = """
@@ -359,6 +386,44 @@ def test_a_measurement_has_nothing_compile_beneath_it(reduce, compilations, monk
     )
     gw.measure(reduce, protocol=protocol, input=gw.asarray(X[:5], reduce.device))
     assert {64, 128} <= set(begun_before)
+
+
+# ---- on a CPU
+
+
+@pytest.fixture
+def long_calls(renewed_device, monkeypatch):
+    """A device that may be a CPU; each call is a long one."""
+    monkeypatch.setattr(queues, "TOLD_OF_COMPILING", [])
+    monkeypatch.setattr(queues, "_SLOW_NS", -1)
+    monkeypatch.setattr(state_of(renewed_device), "is_cpu", True)
+    return renewed_device
+
+
+def test_a_first_call_of_seconds_says_so_once_on_a_cpu(long_calls, monkeypatch):
+    monkeypatch.setattr(queues, "_SOON_NS", -(1 << 62))  # what waits say is tested below
+    monkeypatch.setattr(state_of(long_calls), "is_cpu", False)
+    assert gw.max(X[:9], device=long_calls) == X[:9].max()
+    monkeypatch.setattr(state_of(long_calls), "is_cpu", True)
+    assert gw.max(X[:9], device=long_calls) == X[:9].max(), "it was compiled before"
+    with pytest.warns(
+        gw.GridwiseWarning, match="seconds, in which .* compiles; later ones compile nothing.*gw.warm_up"
+    ):
+        gw.sum(X[:9], device=long_calls)
+    assert gw.min(X[:9], device=long_calls) == X[:9].min()
+
+
+def test_so_does_the_wait_for_a_kernel_that_is_compiled_where_it_runs(long_calls, monkeypatch):
+    monkeypatch.setattr(pipelines, "tell_of_compiling", lambda device, begin_ns: None)
+    monkeypatch.setattr(
+        queues.Wait, "looks", lambda wait, limit_s: (time.sleep(0.001) for _ in iter(lambda: wait.done, True))
+    )
+    inside.never_poll(monkeypatch)
+    with pytest.warns(gw.GridwiseWarning, match="first call"):
+        gw.sum(X[:9], device=long_calls)
+    queues.TOLD_OF_COMPILING.clear()
+    monkeypatch.setattr(queues, "_SOON_NS", 0)
+    assert gw.sum(X[:9], device=long_calls) == X[:9].sum(), "its wait is for the kernel alone"
 
 
 # ---- warm_up

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 import gridwise_py as gw
 from gridwise_py.bench.results.context import run_context
 from gridwise_py.cli import main
+from gridwise_py.primitives import waiting
 from gridwise_py.runtime import lookback_selftest as lookback
 from gridwise_py.runtime.context import context_of
 from gridwise_py.runtime.lookback_selftest import LookbackProbe, lookback_verdict
@@ -273,7 +274,7 @@ def test_a_cpu_adapter_must_be_tested_and_takes_tickets():
 @pytest.mark.slow
 def test_the_device_is_asked_once_and_only_where_it_matters(device, monkeypatch):
     asked = []
-    monkeypatch.setattr(lookback, "lookback_verdict", lambda device, state: asked.append(state) or UNSAFE[1])
+    monkeypatch.setattr(waiting, "lookback_verdict", lambda device, state: asked.append(state) or UNSAFE[1])
     gpu = dataclasses.replace(gw.capabilities(device), adapter_type="DiscreteGPU")
     x = gw.asarray(np.arange(100, dtype=np.uint32), device)
     gw.VectorAdd(device, capabilities=gpu)

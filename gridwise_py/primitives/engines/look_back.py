@@ -13,8 +13,8 @@ from ...settings import SCAN_STRATEGIES, ScanStrategy
 from ...tuning.options import ScanTuning
 from ...tuning.rows import Shape, Shapes
 from ...types.options import one_of
+from ..waiting import Waiting
 from .operator import BlockWindow, OperatorPrimitive, blocks_of
-from .waiting import Waiting
 
 
 class LookBackPrimitive(OperatorPrimitive):

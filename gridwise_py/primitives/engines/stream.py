@@ -35,7 +35,7 @@ from ...types.options import MOST_U32, integer, one_of
 from ...types.program import Flat
 from ..base import Primitive
 from ..fusion import FUSED, Fusion, flat_of
-from .waiting import Waiting
+from ..waiting import Waiting
 
 _COUNT_MOST = 1 << 32
 #: What flags may be.
