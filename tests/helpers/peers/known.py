@@ -350,6 +350,7 @@ REFUSALS: tuple[Known, ...] = (
     ),
     Known(_DOC + "as many weights as numbers, also of none", "bincount", "lengths differ", when=_has_no_items),
     Known(_DOC + "kth is looked at, also of no items", "(arg)?partition", "kth=", when=_has_no_items),
+    Known(_DOC + "what float64 would round", "union1d|setxor1d", "no integers that hold both", when=_eight_bytes),
     Known(_DOC + "lists of fractions are no integers", "asarray", "cannot be held as|store it, and convert"),
     Known(_PAGE + "an expression has no length", "len", "no length of its own"),
     Known(_TABLE + "rows of unique", "unique", "axis"),
@@ -491,7 +492,7 @@ ALLOWED: tuple[Known, ...] = (
     Known("a number that bool holds as True", "full_like|full", kinds="accepts", message="OverflowError", when=_huge),
     Known(
         _TABLE + "names of datatypes count bits: i8 is int8",
-        kinds="dtype|value|refusal|accepts",
+        kinds="dtype|value|refusal|accepts|warning",
         when=_has_dtype("i8", "u8"),
     ),
     Known(_PAGE + "a shift is of the type of its first operand", "<<|>>", kinds="dtype|value", when=_is_mixed),
