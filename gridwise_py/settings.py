@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar, get_args
@@ -190,8 +191,13 @@ def dask_cpu() -> bool:
 
 def terminal_columns() -> int | None:
     """``COLUMNS``: the width that the user sets for the terminal; read at each table."""
-    text = _text("COLUMNS")
-    return int(text) if text is not None and text.isdecimal() else None
+    return int(variables_of_consoles().get("COLUMNS", 0)) or None
+
+
+def variables_of_consoles() -> dict[str, str]:
+    """Return all variables but a ``COLUMNS`` or ``LINES`` that is no size of a terminal; read per console."""
+    sizes = {"COLUMNS", "LINES"}
+    return {name: text for name, text in os.environ.items() if name not in sizes or re.fullmatch(r"[1-9]\d{0,4}", text)}
 
 
 def has_wayland() -> bool:

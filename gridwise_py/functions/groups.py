@@ -667,7 +667,7 @@ class _Call:
                 yield name, (where(present.expression, index + 1, as_node(0, "u32")), Max)
         elif how == "mean" and (is_wide or dtype.kind in "biu"):
             yield from self._mean(name, column, present)
-        elif how in ("var", "std") and dtype.kind in "iu":
+        elif how in ("var", "std") and dtype.kind in "biu":
             yield from self._spread(name, column, how, rest[0], present)
         elif how in (Add, Multiply) and dtype.kind in "biu":
             self._finish[name] = _as_dtype(_total(dtype))

@@ -63,7 +63,13 @@ def test_spreads_of_groups_of_integers_as_far_apart_as_can_be(device, dtype):
     assert found.v[0] == pytest.approx(((int(ends[1]) - int(ends[0])) / 2) ** 2, rel=1e-6)
 
 
+def test_spreads_of_groups_of_bools_are_those_of_0_and_1(device):
+    found = gw.group_by([1, 1, 1, 2], v=(np.array([True, False, False, True]), "var"), device=device)
+    np.testing.assert_allclose(found.v, [2 / 9, 0], rtol=1e-6)
+
+
 def test_the_dtypes_of_results(device):
+    assert gw.group_by([], n=(np.zeros(0), "sum"), device=device).key.dtype == np.float64
     integers, halves = np.array([16777217, 16777217]), gw.asarray(np.float16([1, 2, np.nan]), device)
     for function in (gw.mean, gw.nanmean, gw.average):
         assert function(integers).dtype == np.float64

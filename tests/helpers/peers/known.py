@@ -351,6 +351,7 @@ REFUSALS: tuple[Known, ...] = (
     Known(_DOC + "as many weights as numbers, also of none", "bincount", "lengths differ", when=_has_no_items),
     Known(_DOC + "kth is looked at, also of no items", "(arg)?partition", "kth=", when=_has_no_items),
     Known(_DOC + "what float64 would round", "union1d|setxor1d", "no integers that hold both", when=_eight_bytes),
+    Known("where there are no items numpy looks at no index", "take", "out of bounds", when=_has_no_items),
     Known(_DOC + "lists of fractions are no integers", "asarray", "cannot be held as|store it, and convert"),
     Known(_PAGE + "an expression has no length", "len", "no length of its own"),
     Known(_TABLE + "rows of unique", "unique", "axis"),
@@ -611,6 +612,7 @@ ALLOWED: tuple[Known, ...] = (
         when=lambda call: is_on_gpu(call.args[:1]),
     ),
     Known(_TABLE + "put also has mode='drop'", "put", "clipmode", kinds="accepts", when=_has_dtype("drop")),
+    Known(_DOC + "the result is sorted in any case", "setdiff1d", kinds="value", when=_is_chain),
     Known(_TABLE + "sets of an Array have the common datatype", "setdiff1d", kinds="dtype", when=is_on_gpu),
     Known(
         "numbers that are one when they are rounded to a common type",
