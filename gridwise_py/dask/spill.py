@@ -1,8 +1,9 @@
 """Where a worker keeps results: Arrays on its GPU up to a limit, then as host memory, then on disk.
 
 Three levels, each least recently used first: the GPU, up to `device_limit_bytes`; host memory, up to
-`host_limit_bytes`; files in the worker's folder. Where these cannot be written, results stay in host memory, as Dask's
-own do. An Array that was moved is uploaded again when a task needs it. Columns of a sort that were moved stay where they are, and tasks take pieces of them.
+`host_limit_bytes`; files in the worker's folder. Where none can be written, results stay in host memory. An Array that
+was moved is uploaded again when a task needs it. Columns of a sort that were moved stay where they are, and tasks take
+pieces of them.
 """
 
 # Dask's annotations leave many types open:
