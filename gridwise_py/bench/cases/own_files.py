@@ -194,7 +194,7 @@ def load_benchmarks(path: str | Path) -> dict[str, OwnWorkload]:
             raise ArgumentError(f"{path.name}, {in_one_line(error, where, kind=False)}") from error
         except BaseException as error:
             raise ArgumentError(
-                f"{path.name} cannot be imported: {in_one_line(error, where)}; python {path.name} shows all of it"
+                f"{path.name} cannot be imported: {in_one_line(error, where)}; python {path} shows all of it"
             ) from error
     return _registered(path.name, where, [one for one in declared if one.module == name])
 
