@@ -612,6 +612,17 @@ ALLOWED: tuple[Known, ...] = (
         when=lambda call: is_on_gpu(call.args[:1]),
     ),
     Known(_TABLE + "put also has mode='drop'", "put", "clipmode", kinds="accepts", when=_has_dtype("drop")),
+    Known(
+        _DOC + "means of integers of an Array are computed in float32, whatever out= is",
+        "(nan)?mean|average",
+        "float64",
+        "value",
+        lambda call: (
+            is_on_gpu(call)
+            and call.args[0].items.dtype.kind in "iu"
+            and any(given.items.dtype == np.float64 for given in walk([*call.args[1:], *call.kwargs.values()]))
+        ),
+    ),
     Known(_DOC + "the result is sorted in any case", "setdiff1d", kinds="value", when=_is_chain),
     Known(_TABLE + "sets of an Array have the common datatype", "setdiff1d", kinds="dtype", when=is_on_gpu),
     Known(
