@@ -120,8 +120,8 @@ def copy_threads() -> int | None:
     text = _text("GRIDWISE_COPY_THREADS")
     if text is None:
         return None
-    if not text.isdecimal() or int(text) == 0:
-        raise ArgumentError(f"GRIDWISE_COPY_THREADS={text!r} must be an integer of at least 1, such as 4; unset it")
+    if not re.fullmatch(r"[1-9]\d{0,2}", text):
+        raise ArgumentError(f"GRIDWISE_COPY_THREADS={text!r} must be an integer from 1 to 999, such as 4; unset it")
     return int(text)
 
 

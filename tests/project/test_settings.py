@@ -94,9 +94,9 @@ def test_a_number_of_threads_is_one_that_devices_take(monkeypatch):
         monkeypatch.setenv("GRIDWISE_COPY_THREADS", value)
         assert settings.copy_threads() == wanted
     assert Transfers(None).threads == 3
-    for value in ("0", "-1", "two"):
+    for value in ("0", "-1", "two", "²", "9" * 5000):
         monkeypatch.setenv("GRIDWISE_COPY_THREADS", value)
-        with pytest.raises(gw.ArgumentError, match=rf"COPY_THREADS='{value}' must be an integer of at least 1"):
+        with pytest.raises(gw.ArgumentError, match=rf"COPY_THREADS='{value}' must be an integer from 1 to 999"):
             settings.copy_threads()
 
 
