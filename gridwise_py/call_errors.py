@@ -67,7 +67,7 @@ def explained(remedies: Mapping[str, str] | None = None) -> Callable[[FunctionT]
         def check(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
             if not fits(kwargs):
                 own = [p.name for p in parameters[len(args) :] if p.name not in kwargs]
-                kwargs = _in_own_names(own, kwargs)
+                kwargs = _in_own_names(_called(function, parameters, args), own, kwargs)
             if len(args) > most or not fits(kwargs):
                 raise _refusal(function, parameters, args, kwargs, remedies or {})
             for name, i in flags.items():
@@ -105,10 +105,14 @@ _NUMPY_NAMES = {
 }  # fmt: skip
 
 
-def _in_own_names(own: list[str], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+def _in_own_names(call: str, own: list[str], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """Return the keywords of a call with the names that a function has itself in place of numpy's."""
-    free = {name: [mine for mine in _NUMPY_NAMES.get(name, "").split() if mine in own] for name in kwargs}
-    return {(free[name] or [name])[0]: value for name, value in kwargs.items()}
+    given: dict[str, str] = {}
+    for name in kwargs:
+        mine = next((each for each in _NUMPY_NAMES.get(name, "").split() if each in own), name)
+        if given.setdefault(mine, name) != name:
+            raise CallError(f"{call}: {given[mine]}= and {name}= both stand for {mine}=; leave one out")
+    return {mine: kwargs[name] for mine, name in given.items()}
 
 
 def _check_flag(call: str, name: str, value: Any) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar, get_args
@@ -119,8 +120,8 @@ def copy_threads() -> int | None:
     text = _text("GRIDWISE_COPY_THREADS")
     if text is None:
         return None
-    if not text.isdecimal() or int(text) == 0:
-        raise ArgumentError(f"GRIDWISE_COPY_THREADS={text!r} must be an integer of at least 1, such as 4; unset it")
+    if not re.fullmatch(r"[1-9]\d{0,2}", text):
+        raise ArgumentError(f"GRIDWISE_COPY_THREADS={text!r} must be an integer from 1 to 999, such as 4; unset it")
     return int(text)
 
 
@@ -190,8 +191,13 @@ def dask_cpu() -> bool:
 
 def terminal_columns() -> int | None:
     """``COLUMNS``: the width that the user sets for the terminal; read at each table."""
-    text = _text("COLUMNS")
-    return int(text) if text is not None and text.isdecimal() else None
+    return int(variables_of_consoles().get("COLUMNS", 0)) or None
+
+
+def variables_of_consoles() -> dict[str, str]:
+    """Return all variables but a ``COLUMNS`` or ``LINES`` that is no size of a terminal; read per console."""
+    sizes = {"COLUMNS", "LINES"}
+    return {name: text for name, text in os.environ.items() if name not in sizes or re.fullmatch(r"[1-9]\d{0,4}", text)}
 
 
 def has_wayland() -> bool:

@@ -30,7 +30,13 @@ fn less(a: Key, b: Key) -> bool { return a < b; }
 fn less(a: Key, b: Key) -> bool { return a.y < b.y || (a.y == b.y && a.x < b.x); }
 //$ endif
 // Whether a query goes behind a key.
-//$ if side == "left"
+//$ if either
+// Of keys that descend those before a query are larger.
+var<private> descends: bool;
+fn is_before(key: Key, query: Key) -> bool {
+  return {{ "less(key, query) != descends" if side == "left" else "less(query, key) == descends" }};
+}
+//$ elif side == "left"
 fn is_before(key: Key, query: Key) -> bool { return less(key, query); }
 //$ else
 fn is_before(key: Key, query: Key) -> bool { return !less(query, key); }
@@ -77,6 +83,14 @@ fn is_member(at: u32, query: Key) -> u32 {
 //$ endif
 
 fn run(block: u32, local: u32) {
+//$ if either
+  let first = sorted_key(0u);
+  descends = less(sorted_key(params.length - 1u), first);
+//$ if key_kind == "f"
+  // No comparison with NaN holds, so that numpy takes several of them as descending.
+  descends = descends || (params.length > 1u && {{ "first == LAST_CODE" if key_words == 1 else "all(first == LAST_CODE)" }});
+//$ endif
+//$ endif
   // The last key of each whole span.
   for (var k = local; k < params.table_length; k += WORKGROUP_SIZE) {
     table[k] = sorted_key(((k + 1u) << params.span_log2) - 1u);

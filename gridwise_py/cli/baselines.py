@@ -55,7 +55,8 @@ def find_baseline(name: str, folder: Path) -> Path:
         there = sorted(one.stem for one in folder.glob("*.json") if not one.name.endswith(".partial.json"))
         known = f"it has {', '.join(there)}" if there else "it has none"
         raise click.BadParameter(
-            f"{name!r} is not in {shown(folder)}: {known}; gridwise bench --save-baseline {name} makes it",
+            f"{name!r} is not in {shown(folder)}: {known}; gridwise bench --save-baseline {name} --baselines "
+            f"{shown(folder)} makes it",
             param_hint="--baseline",
         )
     return path

@@ -59,7 +59,7 @@ def compare(
     from ..bench.analysis.compare import compare as compare_documents
     from ..bench.calibrate.repeatability import spreads_of_adapter
     from ..bench.report.comparison import comparison_table, render, render_rich
-    from ..bench.results.reader import content_of, parse
+    from ..bench.results.reader import read_results
     from ..display.terminal import clean_lines
 
     if not threshold:
@@ -71,10 +71,9 @@ def compare(
         raise click.UsageError(f"--format {form} is on standard output, too; name a file with --out")
     with showing_progress(PATIENCE_S) as progress:
         progress(f"reading {old.name}")
-        contents = [content_of(path) for path in (old, new)]
-        before = parse(contents[0], old.name, old.parent)
+        before = read_results(old)
         progress(f"reading {new.name}")
-        after = parse(contents[1], new.name, new.parent)
+        after = read_results(new)
         progress(f"comparing {len(after.results)} results")
         found = compare_documents(
             before,
@@ -84,7 +83,6 @@ def compare(
             force=force,
             across=across,
             gate_walls=gate_walls,
-            same_file=contents[0] == contents[1],
             spreads=spreads_of_adapter(after.device.adapter, after.device.backend, after.device.driver),
         )
     # The obstacles are printed once: on stderr, unless the output on stdout has them.

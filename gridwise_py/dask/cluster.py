@@ -217,8 +217,8 @@ def chosen_adapters(adapters: Iterable[int | str] | int | str) -> list[AdapterDe
 
 def _adapter(known: list[AdapterDescription], wanted: int | str, listing: str) -> AdapterDescription:
     text = str(wanted).strip()
-    if text.isdigit():
-        found = [adapter for adapter in known if adapter.index == int(text)]
+    if text.isdecimal():
+        found = [adapter for adapter in known if str(adapter.index) == text]
     else:
         found = [adapter for adapter in known if text and text.casefold() in str(adapter).casefold()]
     if not found:

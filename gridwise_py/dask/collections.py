@@ -45,18 +45,20 @@ _MOST_PIECES = 1 << 18
 
 def _take(call: str, x: Any, name: str = "x", known: Mapping[str, Datatype] = STORAGE_DATATYPES) -> da.Array:
     """Return an argument as a dask array of one dimension, of a datatype that is known."""
+    array = name
     if not isinstance(x, da.Array) and hasattr(x, "to_dask_array") and getattr(x, "ndim", None) == 1:
-        x = x.to_dask_array()  # lengths stay unknown: Dask counts partitions that it fuses later
+        # Lengths stay unknown: Dask counts partitions that it fuses later.
+        x, array = x.to_dask_array(), f"{name}.to_dask_array(lengths=True)"
     if not isinstance(x, da.Array):
         raise ArgumentError(
             f"{call}: {name} is {type(x).__name__}, but must be a dask array or a series of dask.dataframe; "
-            f"dask.array.from_array({name}, chunks=…) makes one, and gw.{call[4:-2]} takes numpy arrays"
+            f"dask.array.from_array({name}, chunks=10**7) makes one of a numpy array"
         )
     if x.ndim != 1:
         raise ArgumentError(f"{call}: {name} has shape {x.shape}, but must have one dimension; give {name}.ravel()")
     if x.dtype.kind == "O":
-        codes = f"{name}.astype('category').cat.as_known().cat.codes.astype('int64')"
-        raise DatatypeError(f"{call}: {name} is of Python objects; give {codes}")
+        codes = f"dask.array.unique({array}, return_inverse=True)[1]"
+        raise DatatypeError(f"{call}: {name} is of Python objects; give their ranks: {codes}")
     as_datatype(x.dtype, known, convert=f"{name}.astype(np.{{}})")
     return x
 

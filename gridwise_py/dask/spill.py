@@ -1,8 +1,9 @@
 """Where a worker keeps results: Arrays on its GPU up to a limit, then as host memory, then on disk.
 
 Three levels, each least recently used first: the GPU, up to `device_limit_bytes`; host memory, up to
-`host_limit_bytes`; files in the worker's folder. An Array that was moved is uploaded again when a task needs it.
-Columns of a sort that were moved stay where they are, and tasks take pieces of them.
+`host_limit_bytes`; files in the worker's folder. Where none can be written, results stay in host memory. An Array that
+was moved is uploaded again when a task needs it. Columns of a sort that were moved stay where they are, and tasks take
+pieces of them.
 """
 
 # Dask's annotations leave many types open:
@@ -10,10 +11,12 @@ Columns of a sort that were moved stay where they are, and tasks take pieces of 
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections import OrderedDict
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Generator, Iterator, MutableMapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import RLock
 from typing import Any
@@ -25,6 +28,8 @@ from distributed.protocol.serialize import deserialize_bytes, serialize_bytelist
 
 from .. import Array, asarray, default_device
 from .chunks import Columns, host
+
+logger = logging.getLogger("gridwise_py")
 
 
 @dataclass(frozen=True)
@@ -57,7 +62,8 @@ class GpuSpill(MutableMapping[Any, Any]):
         self._gpu_bytes = 0
         self._lock = RLock()
         # Windows removes no file that is mapped.
-        files: Any = zict.File(os.path.join(worker_local_directory, "gridwise"), memmap=os.name == "posix")
+        self._folder = os.path.join(worker_local_directory, "gridwise")
+        files: Any = zict.File(self._folder, memmap=os.name == "posix")
         disk: Any = zict.Func(serialize_bytelist, _read, files)
         #: By `_name` of a key: files have texts as keys.
         self._host: Any = zict.Buffer({}, disk, host_limit_bytes, weight=_weight)
@@ -81,7 +87,7 @@ class GpuSpill(MutableMapping[Any, Any]):
             if key in self._gpu:
                 self._gpu.move_to_end(key)
                 return self._gpu[key]
-            value = self._host[_name(key)]
+            value = self._from_host(key)
             if not isinstance(value, Moved):
                 return value
             array = asarray(value.items, default_device())
@@ -124,12 +130,32 @@ class GpuSpill(MutableMapping[Any, Any]):
                 raise KeyError(key)
             value = self._gpu.get(key)
             if value is None:
-                value = self._host[_name(key)]
+                value = self._from_host(key)
             del self[key]
             return value.items if isinstance(value, Moved) else value
 
+    @contextmanager
+    def _staying(self, name: str | None = None) -> Generator[None]:
+        """Leave in host memory what cannot be written to disk, and raise where a result itself cannot be read."""
+        try:
+            yield
+        except OSError as error:
+            if name is not None and name not in self.fast:
+                raise
+            logger.warning(
+                "gridwise_py: results stay in host memory, since none can be written to %s: %s; free room there, or "
+                "start workers with --local-directory and another folder", self._folder, error
+            )  # fmt: skip
+
+    def _from_host(self, key: Any) -> Any:
+        name = _name(key)
+        with self._staying(name):
+            return self._host[name]
+        return self.fast[name]
+
     def _put_on_host(self, key: Any, value: Any) -> None:
-        self._host[_name(key)] = value
+        with self._staying(_name(key)):
+            self._host[_name(key)] = value
         self._keys[_name(key)] = key
 
     def _remove_from_host(self, key: Any) -> None:
@@ -172,12 +198,13 @@ class GpuSpill(MutableMapping[Any, Any]):
         return self._host.fast
 
     def evict(self) -> int:
-        """Write the result that was used longest ago from host memory to disk; return its bytes, −1 without any."""
+        """Write the result that was used longest ago from host memory to disk; return its bytes, −1 if none was."""
         with self._lock:
-            if not self._host.fast:
-                return -1
-            _, _, weight = self._host.fast.evict()
-            return int(weight)
+            with self._staying():
+                if self.fast:
+                    _, _, weight = self.fast.evict()
+                    return int(weight)
+            return -1
 
 
 def _name(key: object) -> str:

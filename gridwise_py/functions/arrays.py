@@ -16,7 +16,7 @@ from ..primitives.fill import Arange
 from ..primitives.fusion import EXPRESSIONS, flat_of
 from ..primitives.reduce import Reduce
 from ..primitives.reduce_axis import one_axis
-from ..primitives.search import SEARCHED_DATATYPES, Search, SearchSide
+from ..primitives.search import SEARCHED_DATATYPES, Bins, Search, SearchSide
 from ..runtime.array import Array, asarray, checked_shape, default_float, empty, empty_like
 from ..runtime.chunked_array import ChunkedArray, Items
 from ..runtime.context import context_of
@@ -427,11 +427,18 @@ def searchsorted(
     >>> gw.searchsorted(rows, gw.index, size=4).to_numpy()
     array([0, 2, 2, 5], dtype=uint32)
     """
+    return _find_places(Search, x1, x2, side, sorter, size, device)
+
+
+def _find_places(
+    kind: type[Search], x1: Any, x2: Any, side: SearchSide, sorter: Any, size: int | None, device: wgpu.GPUDevice | None
+) -> Any:
+    """Return where the items of `x2` go into `x1` by a primitive."""
     call = "gw.searchsorted()"
     if isinstance(x1, EXPRESSIONS):
         raise ArgumentError(f"{call}: x1 is an expression, but is read many times; store it with gw.asarray(x1)")
     if isinstance(x2, EXPRESSIONS):
-        return _search_computed(call, x1, x2, side, sorter, size, device)
+        return _search_computed(call, kind, x1, x2, side, sorter, size, device)
     if size is not None:
         raise ArgumentError(f"{call}: size= is for expressions, but x2 says how many items it has; leave it out")
     one_of(f"{call}: side", side, get_args(SearchSide))
@@ -439,8 +446,13 @@ def searchsorted(
     x1, x2 = (
         each if isinstance(each, Items) else argument_array(call, name, each) for name, each in (("x1", x1), ("x2", x2))
     )
-    beyond = None
+    beyond, descends = None, kind is Bins and isinstance(x1, np.ndarray) and x1.size and x1[-1] < x1[0]
     if is_mixed(x1, x2):
+        if kind is Bins and isinstance(x1, Items):
+            raise DatatypeError(
+                f"gw.digitize(): bins is of {x1.dtype}, but x of {x2.dtype}, which no integers hold both; give "
+                f"bins.to_numpy()"
+            )
         dtype = np.dtype(f"{x1.dtype.kind}8")
         x1, x2 = same_bits(x1, dtype), same_bits(x2, dtype)
         beyond = is_beyond(asarray(x2, device))
@@ -460,11 +472,11 @@ def searchsorted(
     indices = {} if sorter is None else {"sorter": _sorter(call, sorter, keys.size)}
     made.arrays = {"sorted": keys, "queries": queries, **indices}
     made.on_gpu |= isinstance(sorter, Items)
-    found: Any = made.results(keep_primitive(Search, device, datatype.name, side=side, sorter=sorter is not None))[
+    found: Any = made.results(keep_primitive(kind, device, datatype.name, side=side, sorter=sorter is not None))[
         "output"
     ]
     if beyond is not None:  # below all keys without a sign, or above all that have one
-        end = as_node(keys.size if keys.dtype.kind == "i" else 0, "u32")
+        end = as_node(keys.size if (keys.dtype.kind == "i") != descends else 0, "u32")
         placed = asarray(where(beyond, end, asarray(found, device))).reshape(found.shape)
         found = placed if made.on_gpu else placed.to_numpy()
     return found if made.on_gpu else numpy_result(cast_items(found, np.intp))
@@ -489,8 +501,9 @@ def _between_the_same(queries: np.ndarray, keys: np.dtype, side: SearchSide) -> 
 
 
 def _search_computed(
-    call: str, x1: Any, x2: Any, side: SearchSide, sorter: Any, size: int | None, device: wgpu.GPUDevice | None
-) -> Array:
+    call: str, kind: type[Search], x1: Any, x2: Any, side: SearchSide, sorter: Any, size: int | None,
+    device: wgpu.GPUDevice | None,
+) -> Array:  # fmt: skip
     """Return where the items of an expression go into `x1`."""
     flat = flat_of(x2)
     arrays = stored_leaves(call, flat)
@@ -511,7 +524,7 @@ def _search_computed(
         indices = _sorter(call, sorter, keys.size)
         arrays["sorter"] = indices if isinstance(indices, Items) else asarray(indices, device)
     search = keep_primitive(
-        Search, device, flat.datatype.name, side=side, queries=flat.without_arrays(), sorter=sorter is not None
+        kind, device, flat.datatype.name, side=side, queries=flat.without_arrays(), sorter=sorter is not None
     )
     output = None if size is None else empty(size, "u32", device)
     return search.run_once(sorted=keys, **arrays, output=output)["output"]
@@ -519,14 +532,14 @@ def _search_computed(
 
 @one_shot()
 def digitize(x: Any, bins: Any, right: bool = False, *, device: wgpu.GPUDevice | None = None) -> Any:
-    """Return the bin of each item: `searchsorted` with its arguments the other way round.
+    """Return the bin of each item: `searchsorted` with its arguments the other way round, also of bins that descend.
 
     Parameters
     ----------
     x : numpy.ndarray, Array or number
         Of any shape.
     bins : numpy.ndarray or Array
-        Those of an Array ascend, which is not checked.
+        Ascending or descending, as the first and the last one say. That those of an Array do is not checked.
     right : bool, default False
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
@@ -539,6 +552,8 @@ def digitize(x: Any, bins: Any, right: bool = False, *, device: wgpu.GPUDevice |
     ------
     ArgumentError
         If bins on the host neither ascend nor descend.
+    DatatypeError
+        If an Array of bins is of 8-byte integers with a sign, and `x` of those without one, or the other way round.
 
     Examples
     --------
@@ -547,26 +562,18 @@ def digitize(x: Any, bins: Any, right: bool = False, *, device: wgpu.GPUDevice |
     array([1, 2, 3])
     """
     call = "gw.digitize()"
-    side: SearchSide = "left" if right else "right"
-    if isinstance(bins, Items):
-        return searchsorted(bins, x, side, device=device)
-    edges = argument_array(call, "bins", bins)
-    if edges.ndim != 1:
-        raise ArgumentError(f"{call}: bins has shape {edges.shape}, but must have one dimension")
-    direction = _direction(edges)
-    if not direction:
-        raise ArgumentError(f"{call}: bins must ascend or descend; give np.sort(bins)")
-    if edges.dtype.kind == "f" and not (np.diff(np.isnan(edges[::direction]).astype(np.int8)) >= 0).all():
-        raise ArgumentError(f"{call}: bins has NaN between others, which then neither ascend nor descend; leave it out")
-    if direction > 0:
-        return searchsorted(edges, x, side, device=device)
-    if isinstance(x, ChunkedArray):
-        raise ArgumentError(
-            f"{call}: bins descend, and x is in chunks; give bins[::-1], and bin k stands for {edges.size} - k"
-        )
-    # From the end: what equals an edge goes to its other side.
-    found = searchsorted(edges[::-1], x, side, device=device)
-    return asarray(edges.size - found) if isinstance(found, Array) else edges.size - found
+    if not isinstance(bins, Items):
+        bins = argument_array(call, "bins", bins)
+        if bins.ndim != 1:
+            raise ArgumentError(f"{call}: bins has shape {bins.shape}, but must have one dimension")
+        direction = _direction(bins)
+        if not direction:
+            raise ArgumentError(f"{call}: bins must ascend or descend; give np.sort(bins)")
+        if bins.dtype.kind == "f" and not (np.diff(np.isnan(bins[::direction]).astype(np.int8)) >= 0).all():
+            raise ArgumentError(
+                f"{call}: bins has NaN between others, which then neither ascend nor descend; leave it out"
+            )
+    return _find_places(Bins, bins, x, "left" if right else "right", None, None, device)
 
 
 def _direction(bins: np.ndarray) -> int:

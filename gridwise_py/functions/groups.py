@@ -667,7 +667,7 @@ class _Call:
                 yield name, (where(present.expression, index + 1, as_node(0, "u32")), Max)
         elif how == "mean" and (is_wide or dtype.kind in "biu"):
             yield from self._mean(name, column, present)
-        elif how in ("var", "std") and dtype.kind in "iu":
+        elif how in ("var", "std") and dtype.kind in "biu":
             yield from self._spread(name, column, how, rest[0], present)
         elif how in (Add, Multiply) and dtype.kind in "biu":
             self._finish[name] = _as_dtype(_total(dtype))
@@ -710,7 +710,7 @@ class _Call:
         least, most = column.find_ends()
         if most - least >= 1 << 32:
             refuse_wide(_CALL, name, as_datatype(column.items.dtype, ITEM_DATATYPES), how)
-        distances = (column.items - column.items.dtype.type(least)).astype(np.uint32)
+        distances = column.items.astype(np.uint32) - np.uint32(least % (1 << 32))  # of small integers theirs would wrap
         if present is not None:
             distances = np.where(present.items, distances, np.uint32(0))
         squares, high = np.square(distances, dtype=np.uint64), None

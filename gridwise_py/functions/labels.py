@@ -125,7 +125,7 @@ def labels_of(call: str, name: str, value: Any) -> Labels | None:
         items: np.ndarray = np.asarray(cast(Any, value))
     except (TypeError, ValueError):
         return None  # whoever takes numbers says so
-    if items.dtype == np.float64 and _is_of_integers(value):
+    if items.dtype == np.float64 and items.size and _is_of_integers(value):
         return _hashed(call, name, list(cast(Any, value)), np.dtype(object))
     if items.ndim != 1 or items.dtype.kind not in _KINDS:
         return None

@@ -155,9 +155,10 @@ class _Sets:
         if self.is_mixed:
             if not takes_mixed:
                 kinds = " and ".join(f"{name} of {each.dtype}" for name, each in given.items())
+                signed = next(name for name, each in given.items() if each.dtype.kind == "i")
+                remedy = f"{signed}.astype(np.uint64)" if isinstance(given[signed], Array) else f"np.uint64({signed})"
                 raise DatatypeError(
-                    f"{call}: {kinds} have no integers that hold both; convert one of them where that loses nothing, "
-                    f"for example ar1.astype(ar2.dtype)"
+                    f"{call}: {kinds} have no integers that hold both; where nothing is negative, give {remedy}"
                 )
             given = {name: same_bits(each) for name, each in given.items()}
         self.datatype: Datatype = self.call.promote(given, computes=False)

@@ -93,6 +93,8 @@ class Search(SearchCalls, Primitive):
     datatypes: ClassVar[Mapping[str, Datatype]] = SEARCHED_DATATYPES
     # Whether the output says if a query is among the keys, in place of its index.
     _member: ClassVar[bool] = False
+    # Whether the keys may also descend, as their first and last one say.
+    _either: ClassVar[bool] = False
     arguments = (
         Argument("sorted", chunked=True, ascending=True),
         Argument("queries", chunked=True, any_shape=True),
@@ -181,6 +183,7 @@ class Search(SearchCalls, Primitive):
                             **key_context(self.datatype),
                             "side": self.side,
                             "member": self._member,
+                            "either": self._either,
                             "sorter": self.sorter,
                             "samples": bool(levels),
                             "table_keys": table_keys,
@@ -244,6 +247,16 @@ class IsIn(Search):
     def _reference(self, sorted: np.ndarray, queries: np.ndarray, sorter: np.ndarray | None = None) -> np.ndarray:
         """Return the result of numpy's isin."""
         return np.isin(queries, sorted).astype(np.uint32)
+
+
+class Bins(Search):
+    """Where queries go among keys that ascend or descend: numpy's ``digitize``."""
+
+    _either: ClassVar[bool] = True
+
+    def _reference(self, sorted: np.ndarray, queries: np.ndarray, sorter: np.ndarray | None = None) -> np.ndarray:
+        """Return the result of numpy's digitize."""
+        return np.digitize(queries, sorted, self.side == "left").astype(np.uint32)
 
 
 def _shift_below(n: int, most: int) -> int:

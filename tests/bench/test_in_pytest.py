@@ -391,7 +391,7 @@ def test_wrong_options_end_the_run_in_a_line_with_the_remedy(run, invented, pyte
     (pytester.path / "cut.json").write_text((pytester.path / "base.json").read_text()[:300])
     for options, said in [
         (("--gridwise-json=base.json",), "base.json exists; name another file, or add --gridwise-append"),
-        (("--gridwise-compare=no.json",), "there is no file no.json; to write it, run pytest --gridwise-json no.json"),
+        (("--gridwise-compare=no.json",), "there is no file no.json; to write it, run pytest --gridwise-json"),
         (("--gridwise-compare=cut.json",), "cut.json: line"),
         (("--gridwise-json=nowhere/new.json",), "new.json cannot be written: No such file or directory"),
         (("--gridwise-append",), "needs the file to add to: --gridwise-json FILE"),

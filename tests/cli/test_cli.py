@@ -1,17 +1,21 @@
 """The command line: help, exit codes, what is printed and what is written."""
 
+import ast
 import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import gridwise_py as gw
 from helpers.commands import COMMANDS, being_written, gridwise
+from helpers.remedies import commands_in
 from helpers.results import measure_here, measure_nothing
 
+PACKAGE = Path(gw.__file__).parent
 SHORT = ["--processes", "1", "--warmup-s", "0", "--sampling-s", "0", "--trials", "2"]
 
 
@@ -28,6 +32,28 @@ def test_every_command_and_option_has_help():
             is_option = parameter.param_type_name == "option"
             assert not is_option or parameter.help, f"{name} {parameter.opts}"
     assert gridwise("--version").output.startswith("gridwise, version ")
+
+
+def _texts(path):
+    """The texts of a module, f-strings with X for what is put into them."""
+    source = path.read_text()
+    for node in ast.walk(ast.parse(source if "gridwise " in source else "")):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(getattr(part, "value", "") if isinstance(part, ast.Constant) else "X" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def test_commands_that_texts_advise_have_the_options_that_these_name():
+    """An option that was renamed would stay in an error's advice."""
+    options = {name: {word for each in command.params for word in each.opts} for name, command in COMMANDS.items()}
+    found = 0
+    for path in (each for name in ("bench", "cli", "fleet", "dask") for each in PACKAGE.joinpath(name).rglob("*.py")):
+        for text in _texts(path):
+            for name, named in commands_in(text):
+                found += name in options
+                assert {*named} <= options.get(name, {*named}) | {"--help"}, f"{path.name}: {text}"
+    assert found > 25
 
 
 @pytest.fixture

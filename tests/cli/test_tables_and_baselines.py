@@ -145,7 +145,7 @@ def test_baselines_that_are_not_there(files, tmp_path):
     folder = tmp_path / "none"
     done = gridwise("compare", "--baseline", "main", files[0], "--baselines", folder)
     assert done.exit_code == 2
-    assert "it has none; gridwise bench --save-baseline main makes it" in done.output
+    assert "it has none; gridwise bench --save-baseline main --baselines" in done.output
     gridwise("import", files[0], "--save-baseline", "other", "--baselines", folder)
     assert "it has other;" in gridwise("compare", "--baseline", "main", files[0], "--baselines", folder).output
     for words, why in (

@@ -90,6 +90,14 @@ def bad(device, n, how):
     assert errors == {"exit": "line 16: SystemExit: 0", "fork": None}
 
 
+@pytest.mark.parametrize("command", ["bench mine.py --json out.json", "ab . . mine.py"])
+def test_a_file_that_ends_the_process_is_an_error(folder, command):
+    """No exit code of its own stands for results, and none is missing in silence."""
+    (folder / "mine.py").write_text("from os import _exit\n_exit(0)\n")
+    done = _run(*command.split())
+    assert (done.returncode, "mine.py cannot be imported: line 2: SystemExit: os._exit(0)" in done.stderr) == (2, True)
+
+
 @pytest.mark.parametrize("words", ["compare x good.json", "report x -o out.html", "trace x -o t"])
 def test_what_is_no_regular_file_or_too_large_is_not_read(tmp_path, words):
     os.mkfifo(tmp_path / "pipe")

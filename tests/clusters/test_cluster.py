@@ -663,6 +663,27 @@ def test_arrays_move_from_the_gpu_to_the_host_to_disk_and_back(device, spill, tm
     assert sum(len(files) for _, _, files in os.walk(tmp_path)) == 0
 
 
+def test_results_stay_in_host_memory_where_no_file_can_be_written(device, spill, tmp_path, caplog):
+    """As on a disk that is full. What cannot be read raises."""
+    data = spill(400, 1000)
+    data["on disk"] = "a" * 2000
+    (folder,) = tmp_path.iterdir()
+    folder.rename(tmp_path / "away")
+    for i in range(6):
+        data[i] = _counting(device, i)
+    data["large"] = "b" * 2000
+    for i in range(6):
+        np.testing.assert_array_equal(data[i].to_numpy(), np.arange(i, i + 100, dtype=np.float32))
+    assert (data["large"], data.evict(), len(data)) == ("b" * 2000, -1, 8)
+    assert "results stay in host memory, since none can be written to" in caplog.text
+    with pytest.raises(FileNotFoundError):
+        data["on disk"]
+    (tmp_path / "away").rename(folder)
+    assert data["on disk"] == "a" * 2000
+    while data.fast:
+        assert data.evict() > 0
+
+
 def test_an_array_larger_than_the_limit_stays_alone_and_a_lost_device_loses_no_key(device, spill):
     data = spill(10, 10_000)
     data["a"] = _counting(device, 0)

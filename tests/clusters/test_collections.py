@@ -5,6 +5,7 @@ import pytest
 
 import gridwise_py as gw
 from helpers import needs
+from helpers.remedies import codes_in
 
 with needs.modules("distributed", "pandas", "pyarrow") as modules_are_needed:
     import dask
@@ -451,3 +452,30 @@ def test_equal_calls_have_equal_keys_and_others_do_not():
         gwd.top_k(x, 3)[0].name, gwd.top_k(x, 3)[1].name, gwd.top_k(x, 4)[0].name, gwd.unique(x).name,
     }  # fmt: skip
     assert len(names) == 23
+
+
+_TEXTS = ["b", "a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("call", "name", "given", "right"),
+    [
+        ("gwd.sort(x)", "x", np.array([3, 1, 2]), [1, 2, 3]),
+        ("gwd.sort(x)", "x", [3, 1, 2], [1, 2, 3]),
+        ("gwd.groupby(keys, da.ones(3), 'sum')", "keys", pd.Series([3, 1, 3]), None),
+        ("gwd.sort(x)", "x", da.ones((2, 2), "i4"), [1, 1, 1, 1]),
+        ("gwd.sort(x)", "x", da.from_array(np.array(_TEXTS, object), chunks=2), [0, 1, 1]),
+        ("gwd.sort(x)", "x", dd.from_pandas(pd.Series(_TEXTS, dtype=object), npartitions=2), [0, 1, 1]),
+        ("gwd.sort(x)", "x", da.from_array(np.complex128([2, 1])), [1, 2]),
+        ("gwd.sort_pairs(da.arange(3), values)[1]", "values", da.arange(3, dtype="i1"), [0, 1, 2]),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_what_an_error_advises_is_right(call, name, given, right):
+    known = {"dask": dask, "da": da, "np": np, "gwd": gwd, name: given}
+    with pytest.raises(gw.GridwiseError) as caught:
+        eval(call, dict(known))
+    advice, *_ = codes_in(str(caught.value).partition("; ")[2], known)
+    found = eval(call, known | {name: eval(advice, dict(known))})
+    if right is not None:
+        assert np.asarray(found).tolist() == right

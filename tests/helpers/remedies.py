@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 
@@ -35,3 +35,10 @@ def _is_code(text: str, known: Mapping[str, Any]) -> bool:
     ):
         return False
     return {node.id for node in nodes if isinstance(node, ast.Name)} <= {*known}
+
+
+def commands_in(text: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield the names that follow ``gridwise`` in a text, and the options that follow each."""
+    for part in re.split(r"\bgridwise (?=[a-z])", text)[1:]:
+        name, *_ = re.split(r"\W", part)
+        yield name, re.findall(r"(?<![\w-])--?[a-z][a-z-]*", re.split(r"[;>)`\n]|, then", part)[0])

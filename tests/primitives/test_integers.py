@@ -55,7 +55,21 @@ def test_spreads_of_groups_are_those_of_their_integers(device, dtype):
     np.testing.assert_allclose(found.s, [each.std(ddof=1) if each.size > 1 else np.nan for each in wanted], rtol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64", "uint64"])
+def test_spreads_of_groups_of_integers_as_far_apart_as_can_be(device, dtype):
+    limits = np.iinfo(dtype)
+    ends = np.array([limits.min, min(limits.max, int(limits.min) + 2**32 - 1)], dtype)
+    found = gw.group_by([3, 3], v=(ends, "var"), device=device)
+    assert found.v[0] == pytest.approx(((int(ends[1]) - int(ends[0])) / 2) ** 2, rel=1e-6)
+
+
+def test_spreads_of_groups_of_bools_are_those_of_0_and_1(device):
+    found = gw.group_by([1, 1, 1, 2], v=(np.array([True, False, False, True]), "var"), device=device)
+    np.testing.assert_allclose(found.v, [2 / 9, 0], rtol=1e-6)
+
+
 def test_the_dtypes_of_results(device):
+    assert gw.group_by([], n=(np.zeros(0), "sum"), device=device).key.dtype == np.float64
     integers, halves = np.array([16777217, 16777217]), gw.asarray(np.float16([1, 2, np.nan]), device)
     for function in (gw.mean, gw.nanmean, gw.average):
         assert function(integers).dtype == np.float64

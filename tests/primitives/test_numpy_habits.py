@@ -455,6 +455,8 @@ def test_numpys_names_of_arguments_are_taken():
     for wrong in ({"a": 1}, {"b": 1}):
         with pytest.raises(gw.CallError, match="has no argument"):
             gw.sum(np.arange(3), **wrong)
+    with pytest.raises(gw.CallError, match=r"gw\.clip\(\): min= and a_min= both stand for low="):
+        gw.clip(np.arange(4), min=1, a_min=2)
 
 
 def test_numpys_ellipsis_and_single_items_as_out():

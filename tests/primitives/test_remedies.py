@@ -97,6 +97,9 @@ REMEDIES = [
     ("gw.asarray(gw.round(x, 1))", "", _on_gpu(np.float32([2.25])), np.float32([2.2])),
     ("gw.ptp(x)", "x", np.array([True, False, True]), 1),
     ("gw.digitize([0, 1], bins)", "bins", np.array([0.0, 2, 1]), [1, 2]),
+    ("gw.union1d(ar1, np.uint64([2**63 + 1]))", "ar1", [5], [5, 2**63 + 1]),
+    ("gw.setxor1d(np.uint64([2**63 + 1]), ar2)", "ar2", _on_gpu(np.int32([5])), [5, 2**63 + 1]),
+    ("gw.digitize([-1, 1], bins)", "bins", _on_gpu(np.uint64([2, 1])), [2, 1]),
     # Tables
     ("gw.group_by(table, t=('v', 'sum'))", "", _MadeBy("pandas", lambda pd: pd.DataFrame({"k": [1], "v": [2]})), None),
     ("gw.group_by(table, total=(1, 'sum')).total", "", _MadeBy("pandas", lambda pd: pd.DataFrame([[1, 2]])), None),

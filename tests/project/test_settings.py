@@ -1,12 +1,14 @@
 """Environment variables: one place reads them, by one convention, and refuses what it does not know."""
 
 import ast
+import io
 from pathlib import Path
 
 import pytest
 
 import gridwise_py as gw
 from gridwise_py import settings
+from gridwise_py.bench.report.console import make_console
 
 PACKAGE = Path(gw.__file__).parent
 FLAGS = {
@@ -92,9 +94,9 @@ def test_a_number_of_threads_is_one_that_devices_take(monkeypatch):
         monkeypatch.setenv("GRIDWISE_COPY_THREADS", value)
         assert settings.copy_threads() == wanted
     assert Transfers(None).threads == 3
-    for value in ("0", "-1", "two"):
+    for value in ("0", "-1", "two", "²", "9" * 5000):
         monkeypatch.setenv("GRIDWISE_COPY_THREADS", value)
-        with pytest.raises(gw.ArgumentError, match=rf"COPY_THREADS='{value}' must be an integer of at least 1"):
+        with pytest.raises(gw.ArgumentError, match=rf"COPY_THREADS='{value}' must be an integer from 1 to 999"):
             settings.copy_threads()
 
 
@@ -112,9 +114,12 @@ def test_a_scan_strategy_is_one_that_scan_takes(monkeypatch):
 
 
 def test_the_columns_of_a_terminal_are_a_number_or_nothing(monkeypatch):
-    for value, wanted in (("", None), ("80", 80), ("wide", None), ("-3", None)):
+    sizes = {"": None, "80": 80, "wide": None, "-3": None, "0": None, "²": None, "9" * 5000: None}
+    for value, wanted in sizes.items():
         monkeypatch.setenv("COLUMNS", value)
+        monkeypatch.setenv("LINES", value)
         assert settings.terminal_columns() == wanted
+        assert make_console(file=io.StringIO()).size == (wanted or 80, wanted or 25)
 
 
 def _reads(tree):

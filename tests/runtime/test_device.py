@@ -60,7 +60,7 @@ def test_adapters_are_listed_and_chosen(device, monkeypatch):
         with pytest.raises(Chosen) as chosen:
             gw.request_device(wanted)
         assert chosen.value.args == (index,)
-    for wanted in (6, -1, "-1", "99", "nvidia", "GeForce", "", "  ", True, 1.5, ["0"]):
+    for wanted in (6, -1, "-1", "99", "²", "9" * 5000, "nvidia", "GeForce", "", "  ", True, 1.5, ["0"]):
         with pytest.raises(gw.AdapterError) as caught:
             gw.request_device(wanted)
         message = str(caught.value)

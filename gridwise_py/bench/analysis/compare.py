@@ -172,8 +172,6 @@ class Comparison:
     notes : tuple of str
     same_measurement : bool
         Whether both files hold one measurement: all times of their common cases are equal.
-    same_file : bool
-        Whether both files have the same content.
     sides : tuple of str
         What messages call the files.
     """
@@ -191,7 +189,6 @@ class Comparison:
     notes: tuple[str, ...] = ()
     remedy: str = ""
     same_measurement: bool = False
-    same_file: bool = False
     sides: tuple[str, str] = VERSIONS
 
     @property
@@ -236,7 +233,6 @@ def compare(
     force: bool = False,
     across: bool = False,
     gate_walls: bool = False,
-    same_file: bool = False,
     spreads: Sequence[Spread] = (),
 ) -> Comparison:
     """Compare two results files of the same device, or rank two devices.
@@ -256,8 +252,6 @@ def compare(
     gate_walls : bool
         Whether the gate applies to CPU walls beside GPU times, too. They depend on the process and on all other work of
         the machine.
-    same_file : bool
-        Whether both are read from files with the same content (the same sha256): then every row is `same`.
     spreads : sequence of Spread
         How much processes differ on this device, if the files do not say it.
 
@@ -269,7 +263,7 @@ def compare(
         raise ArgumentError(f"gate is {gate!r}; it is a share of at least 0: 0.05 for 5 %")
     sides = ACROSS if across else VERSIONS
     found = Comparison(
-        old.device.title, new.device.title, threshold, gate, same_file=same_file, sides=sides,
+        old.device.title, new.device.title, threshold, gate, sides=sides,
         wrong=tuple(
             f"{side}: {result.name_with_n}: {result.mismatch or 'the result is wrong'}"
             for side, document in zip(sides, (old, new), strict=True)
@@ -549,7 +543,7 @@ class _Matched:
         pairs = [pair for _, pair in self._rows if pair is not None]
         old, new = self._files
         equal = old.context.time == new.context.time and all(pair.old == pair.new for pair in pairs)
-        same = bool(pairs) and (found.same_file or equal)
+        same = bool(pairs) and equal
         alike = [replace(one, same_measurement=same) for one in pairs]
         verdicts = iter(judge_all(alike, threshold=found.threshold))
         rows: list[Row] = []

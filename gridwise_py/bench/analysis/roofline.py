@@ -138,7 +138,7 @@ def read_calibration(path: str | Path) -> CalibrationData:
     known = {"copy", "fma_gflops", "floors_ns", "device"} <= content.keys()
     if not known or not isinstance(content["device"], dict):
         raise BadResultsFile(
-            f"{path.name} is not a calibration; make one with: gridwise calibrate --format json > {path.name}"
+            f"{path.name} is not a calibration; make one with: gridwise calibrate --format json > calibration.json"
         )
     check_fields(content, CalibrationData, path.name)
     return CalibrationData.from_json(content)

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import wgpu
@@ -143,13 +143,24 @@ class OwnWorkload:
 
 @contextmanager
 def _in_this_process() -> Generator[None]:
-    """End a child process that the code of a user forks, where it leaves this code: it would measure and write, too."""
-    process = os.getpid()
+    """Let the code of a user neither end this process, whose exit code is a verdict, nor leave a forked child in it.
+
+    The child would measure and write, too: it ends where it leaves this code.
+    """
+    process, leave = os.getpid(), os._exit
+
+    def refuse(code: int) -> NoReturn:
+        if os.getpid() == process:
+            raise SystemExit(f"os._exit({code})")
+        leave(code)
+
+    os._exit = refuse
     try:
         yield
     finally:
+        os._exit = leave
         if os.getpid() != process:
-            os._exit(0)
+            leave(0)
 
 
 def load_benchmarks(path: str | Path) -> dict[str, OwnWorkload]:
@@ -183,7 +194,7 @@ def load_benchmarks(path: str | Path) -> dict[str, OwnWorkload]:
             raise ArgumentError(f"{path.name}, {in_one_line(error, where, kind=False)}") from error
         except BaseException as error:
             raise ArgumentError(
-                f"{path.name} cannot be imported: {in_one_line(error, where)}; python {path.name} shows all of it"
+                f"{path.name} cannot be imported: {in_one_line(error, where)}; python {path} shows all of it"
             ) from error
     return _registered(path.name, where, [one for one in declared if one.module == name])
 

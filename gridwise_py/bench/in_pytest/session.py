@@ -73,7 +73,7 @@ class Files:
         if not self.compare.exists():
             raise ArgumentError(
                 f"--gridwise-compare: there is no file {self.compare.name}; to write it, run pytest --gridwise-json "
-                f"{self.compare.name} on the code to compare with"
+                f"{self.compare} on the code to compare with"
             )
 
     def _check_new(self, path: Path) -> None:

@@ -87,8 +87,7 @@ def _remarks(comparison: Comparison) -> list[str]:
     remarks += [f"wrong result: {text}" for text in c.wrong]
     remarks += [f"no longer runs: {text}" for text in c.broken]
     if c.same_measurement:
-        why = "their files are equal, byte by byte" if c.same_file else "all of their times are equal"
-        remarks.append(f"OLD and NEW are the same measurement: {why}.")
+        remarks.append("OLD and NEW are the same measurement: all of their times are equal.")
     for note in dict.fromkeys(row.note for row in c.rows if row.verdict is None):
         rows = [row for row in c.rows if row.verdict is None and row.note == note]
         remarks.append(f"{_count(rows)} not judged: {note}: {_names(rows)}")

@@ -7,6 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.segment import Segment
 
+from ... import settings
 from ...display.terminal import clean_lines
 
 
@@ -29,5 +30,6 @@ def make_console(**options: Any) -> Console:
             # Rich would exit with 1 here, which is the code of a verdict. Called while the error is handled.
             raise
 
-    merged: dict[str, Any] = {"force_jupyter": False, **options}
+    # Rich reads a size that is no number of ASCII digits, such as ², as one.
+    merged: dict[str, Any] = {"force_jupyter": False, "_environ": settings.variables_of_consoles(), **options}
     return CleanConsole(**merged)

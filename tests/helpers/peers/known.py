@@ -350,6 +350,8 @@ REFUSALS: tuple[Known, ...] = (
     ),
     Known(_DOC + "as many weights as numbers, also of none", "bincount", "lengths differ", when=_has_no_items),
     Known(_DOC + "kth is looked at, also of no items", "(arg)?partition", "kth=", when=_has_no_items),
+    Known(_DOC + "what float64 would round", "union1d|setxor1d", "no integers that hold both", when=_eight_bytes),
+    Known("where there are no items numpy looks at no index", "take", "out of bounds", when=_has_no_items),
     Known(_DOC + "lists of fractions are no integers", "asarray", "cannot be held as|store it, and convert"),
     Known(_PAGE + "an expression has no length", "len", "no length of its own"),
     Known(_TABLE + "rows of unique", "unique", "axis"),
@@ -491,7 +493,7 @@ ALLOWED: tuple[Known, ...] = (
     Known("a number that bool holds as True", "full_like|full", kinds="accepts", message="OverflowError", when=_huge),
     Known(
         _TABLE + "names of datatypes count bits: i8 is int8",
-        kinds="dtype|value|refusal|accepts",
+        kinds="dtype|value|refusal|accepts|warning",
         when=_has_dtype("i8", "u8"),
     ),
     Known(_PAGE + "a shift is of the type of its first operand", "<<|>>", kinds="dtype|value", when=_is_mixed),
@@ -610,6 +612,18 @@ ALLOWED: tuple[Known, ...] = (
         when=lambda call: is_on_gpu(call.args[:1]),
     ),
     Known(_TABLE + "put also has mode='drop'", "put", "clipmode", kinds="accepts", when=_has_dtype("drop")),
+    Known(
+        _DOC + "means of integers of an Array are computed in float32, whatever out= is",
+        "(nan)?mean|average",
+        "float64",
+        "value",
+        lambda call: (
+            is_on_gpu(call)
+            and call.args[0].items.dtype.kind in "iu"
+            and any(given.items.dtype == np.float64 for given in walk([*call.args[1:], *call.kwargs.values()]))
+        ),
+    ),
+    Known(_DOC + "the result is sorted in any case", "setdiff1d", kinds="value", when=_is_chain),
     Known(_TABLE + "sets of an Array have the common datatype", "setdiff1d", kinds="dtype", when=is_on_gpu),
     Known(
         "numbers that are one when they are rounded to a common type",

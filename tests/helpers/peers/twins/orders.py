@@ -235,9 +235,8 @@ def _draw_digitize(d: Draw) -> Call:
     elif d.chance(0.05) and np.dtype(same).kind == "f":
         bins[:] = np.nan
     on_gpu = isinstance(x, Given) and x.how in ("gpu", "view")
-    bins_given = Given(
-        bins, "gpu" if on_gpu and bins.size and np.all(bins[1:] >= bins[:-1]) and d.chance(0.5) else "numpy"
-    )
+    ordered = any(np.all(each[1:] >= each[:-1]) for each in (bins, bins[::-1]))
+    bins_given = Given(bins, "gpu" if on_gpu and bins.size and ordered and d.chance(0.5) else "numpy")
     if bins_given.how == "numpy":
         bins_given = Given(bins, d.how(bins, gpu=False))
     return d.call("digitize", [x, bins_given], [("right", d.maybe(0.3, d.chance(0.7)))])

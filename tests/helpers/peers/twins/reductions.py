@@ -220,11 +220,10 @@ def var_exact(root: bool) -> Callable[..., Any]:
         x = np.asarray(x)
         ddof = ddof if correction is None else correction
         is_whole = x.dtype.kind in "iub"
-        if not is_whole and got.dtype == np.float64:
-            x = x.astype(np.float32)  # computed in it, whatever `out` is
-            if got.dtype != np.float32:
-                value, scale = find(want, np.zeros((), np.float32), x, axis, np.float32, None, ddof, keepdims)
-                return value, scale * (2.0**-23 / eps_of(got)) + np.abs(value)
+        if got.dtype == np.float64:  # computed in float32, whatever `out` is
+            x = x if is_whole else x.astype(np.float32)
+            value, scale = find(want, np.zeros((), np.float32), x, axis, np.float32, None, ddof, keepdims)
+            return value, scale * (2.0**-23 / eps_of(got)) + np.abs(value)
         with np.errstate(all="ignore"):
             wide = x.astype(np.longdouble)
             value = np.var(wide, axis=axis, ddof=ddof, keepdims=keepdims)
