@@ -182,8 +182,8 @@ MANY = [
         (job, places, "1")
         for job, places in {
             "to_numpy": "all", "large_download": "all", "large_upload": "all", "asarray": "all", "stream": "all",
-            "sort": "all", "recipes": 400, "timed": "all", "event": "all", "batch": "all", "sequence": "all", "pinned": "all",
-            "windows": 2000, "first_call": 400, "measure": 500,
+            "sort": "all", "recipes": 400, "timed": "all", "event": "all", "batch": "all", "sequence": "all",
+            "pinned": "all", "windows": 2000, "first_call": 400, "measure": 500,
         }.items()
     ),
     *((job, "all", "0") for job in ("to_numpy", "large_download", "large_upload", "asarray")),
