@@ -249,7 +249,8 @@ class Recipe(NamedTuple):
             one = primitive()
             if one is None:
                 return None
-            given, key = dict(numbers), []
+            given: dict[str, Any] = dict(numbers)
+            key: list[Any] = []
             for name, index, shape in inputs:
                 given[name] = array = values[index] if shape is None else values[index].viewed_as(shape)
                 key += (name, array.place)

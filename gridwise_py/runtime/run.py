@@ -154,8 +154,9 @@ def _launch_watched(
             wait_method=wait_method(device),
         )
         steps = [("encode", begin, encoded), ("wait", encoded, t0), ("submit", t0, t1), ("wait", t1, t2)]
-    for step in steps if observer is not None else ():
-        observer.past_step(*step)
+    if observer is not None:
+        for step in steps:
+            observer.past_step(*step)
 
 
 def _launch_by_steps(

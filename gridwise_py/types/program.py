@@ -38,6 +38,7 @@ class Stored(Protocol):
         """The lengths of its dimensions."""
         ...
 
+    @property
     def place(self) -> tuple[Any, ...]:
         """Return what is equal for arrays that show the same items."""
         ...
