@@ -416,23 +416,24 @@ def test_a_first_call_of_seconds_says_so_once_on_a_cpu(long_calls, monkeypatch):
 
 def test_so_does_the_wait_for_a_kernel_that_is_compiled_where_it_runs(long_calls, monkeypatch):
     state, looked = state_of(long_calls), []
-    own, is_enough = state.polled, lambda: queues.TOLD_OF_COMPILING or state.compiled_ns < 0
+    own = state.polled
 
     def looks(wait, _limit_s):
-        looked.append(wait)
+        looked.append(state.compiled_ns)
         yield
         wait_until(lambda: wait.done)
 
     monkeypatch.setattr(state, "compiled_ns", -math.inf)
     monkeypatch.setattr(pipelines, "tell_of_compiling", lambda device, begin_ns: None)
     monkeypatch.setattr(queues.Wait, "looks", looks)
-    monkeypatch.setattr(state, "polled", lambda device: own(device) if is_enough() else False)
+    monkeypatch.setattr(
+        state, "polled", lambda device: own(device) if state.compiled_ns in (*looked, -math.inf) else False
+    )
     inside.never_poll(monkeypatch)
     with pytest.warns(gw.GridwiseWarning, match="first call"):
         gw.sum(X[:9], device=long_calls)
     queues.TOLD_OF_COMPILING.clear()
     looked.clear()
-    is_enough = lambda: looked  # noqa: E731
     monkeypatch.setattr(queues, "_SOON_NS", 0)
     assert gw.sum(X[:9], device=long_calls) == X[:9].sum()
     assert looked, "it waited, for the kernel alone"
