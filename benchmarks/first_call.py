@@ -168,8 +168,8 @@ def main(
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as kept:
         folder = Path(kept)
-        common = {"driver_cache": driver_cache, "n": n, "cpus": cpus}
-        first = {"function": "argsort", "warm_up": False, "wait": False, "pipelines": False}
+        common: dict[str, Any] = {"driver_cache": driver_cache, "n": n, "cpus": cpus}
+        first: dict[str, Any] = {"function": "argsort", "warm_up": False, "wait": False, "pipelines": False}
         about, *_ = [_child(root, folder / f"kept{k}", **first, **common) for k, root in enumerate(roots)]
         print(
             f"{about['adapter']}, {about['driver']}; n = {n}; {cpus or os.cpu_count()} CPUs; medians of {repeats}, ms"

@@ -2,6 +2,7 @@
 
 import dataclasses
 import gc
+import math
 import threading
 import time
 import weakref
@@ -414,16 +415,28 @@ def test_a_first_call_of_seconds_says_so_once_on_a_cpu(long_calls, monkeypatch):
 
 
 def test_so_does_the_wait_for_a_kernel_that_is_compiled_where_it_runs(long_calls, monkeypatch):
+    state, looked = state_of(long_calls), []
+    own = state.polled
+
+    def looks(wait, _limit_s):
+        looked.append(state.compiled_ns)
+        yield
+        wait_until(lambda: wait.done)
+
+    monkeypatch.setattr(state, "compiled_ns", -math.inf)
     monkeypatch.setattr(pipelines, "tell_of_compiling", lambda device, begin_ns: None)
+    monkeypatch.setattr(queues.Wait, "looks", looks)
     monkeypatch.setattr(
-        queues.Wait, "looks", lambda wait, limit_s: (time.sleep(0.001) for _ in iter(lambda: wait.done, True))
+        state, "polled", lambda device: own(device) if state.compiled_ns in (*looked, -math.inf) else False
     )
     inside.never_poll(monkeypatch)
     with pytest.warns(gw.GridwiseWarning, match="first call"):
         gw.sum(X[:9], device=long_calls)
     queues.TOLD_OF_COMPILING.clear()
+    looked.clear()
     monkeypatch.setattr(queues, "_SOON_NS", 0)
-    assert gw.sum(X[:9], device=long_calls) == X[:9].sum(), "its wait is for the kernel alone"
+    assert gw.sum(X[:9], device=long_calls) == X[:9].sum()
+    assert looked, "it waited, for the kernel alone"
 
 
 # ---- warm_up
