@@ -237,6 +237,8 @@ def _set_engine(_ctx: click.Context, _param: click.Parameter, value: str | None)
 
 def _set_toggles(_ctx: click.Context, _param: click.Parameter, value: str | None) -> None:
     if value is not None:
+        if settings.engine() != "dawn":
+            raise click.BadParameter(f"the engine {settings.engine()} has no toggles; add --engine dawn")
         settings.toggles_of(value, "--toggles")
         settings.set_toggles(value)
 
@@ -247,6 +249,7 @@ def adapter_option(command: Callable[..., Any]) -> Callable[..., Any]:
         "--engine",
         type=click.Choice(tuple(settings.ENGINES)),
         expose_value=False,
+        is_eager=True,  # before the toggles, which are of an engine
         callback=_set_engine,
         help="Implementation of WebGPU; dawn needs the extra of that name. Default: GRIDWISE_ENGINE, or wgpu.",
     )
