@@ -450,8 +450,7 @@ def _find_places(
     if is_mixed(x1, x2):
         if kind is Bins and isinstance(x1, Items):
             raise DatatypeError(
-                f"gw.digitize(): bins is of {x1.dtype}, but x of {x2.dtype}, which no integers hold both; give "
-                f"bins.to_numpy()"
+                f"gw.digitize(): no integers hold bins of {x1.dtype} and x of {x2.dtype}; give bins.to_numpy()"
             )
         dtype = np.dtype(f"{x1.dtype.kind}8")
         x1, x2 = same_bits(x1, dtype), same_bits(x2, dtype)
@@ -472,9 +471,8 @@ def _find_places(
     indices = {} if sorter is None else {"sorter": _sorter(call, sorter, keys.size)}
     made.arrays = {"sorted": keys, "queries": queries, **indices}
     made.on_gpu |= isinstance(sorter, Items)
-    found: Any = made.results(keep_primitive(kind, device, datatype.name, side=side, sorter=sorter is not None))[
-        "output"
-    ]
+    search = keep_primitive(kind, device, datatype.name, side=side, sorter=sorter is not None)
+    found: Any = made.results(search)["output"]
     if beyond is not None:  # below all keys without a sign, or above all that have one
         end = as_node(keys.size if (keys.dtype.kind == "i") != descends else 0, "u32")
         placed = asarray(where(beyond, end, asarray(found, device))).reshape(found.shape)
