@@ -69,11 +69,9 @@ def check_in_place(name: str, trials: int, in_place: bool) -> None:
 
 
 def check_encoder_option(
-    name: str, encoder: wgpu.GPUCommandEncoder | None, enable_cpu_timing: bool, device: wgpu.GPUDevice
+    name: str, encoder: wgpu.GPUCommandEncoder, enable_cpu_timing: bool, device: wgpu.GPUDevice
 ) -> None:
     """Raise where nothing can be recorded on a caller's encoder, or not with these options."""
-    if encoder is None:
-        return
     if enable_cpu_timing:
         raise ArgumentError(
             "enable_cpu_timing=True measures the primitive's own submission, which encoder= leaves to you: "
