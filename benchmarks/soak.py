@@ -19,7 +19,8 @@ import numpy as np
 
 import gridwise_py as gw
 from gridwise_py.bench.results.context import run_context
-from gridwise_py.cli.options import AxisList
+from gridwise_py.bench.sweep.axes import parse_axis
+from gridwise_py.cli.options import AxisValues
 from gridwise_py.planning.faults import faulty
 from gridwise_py.planning.lookback_state import STATES
 from gridwise_py.storage.json_files import write_json
@@ -136,7 +137,7 @@ def make(kind: str, device, strategy: str, state: str | None, stall_every: int) 
 
 @click.command()
 @click.argument("kind", type=click.Choice(sorted(STRATEGIES)))
-@click.option("--n", "counts", type=AxisList("n"), help="By default 2^20,2^24; of others 2^22.")
+@click.option("--n", "counts", type=AxisValues("n"), help="By default 2^20,2^24; of others 2^22.")
 @click.option("--runs", help="One number, or one for each n; by default 100000,10000; of others 2000.")
 @click.option("--strategy", default="all", show_default=True, help="lookback or onesweep, or reduce_then_scan.")
 @click.option("--states", help="Forms of the state words, of look-back; by default all that the device can do.")
@@ -150,7 +151,7 @@ def main(kind, counts, runs, strategy, states, stall_every, seconds, adapter, js
         raise click.BadParameter(f"{kind} has {', '.join(STRATEGIES[kind])}", param_hint="--strategy")
     usual_counts, usual_runs = DEFAULTS[kind]
     numbers = [int(word) for word in str(runs or (usual_runs if not counts else usual_runs.split(",")[0])).split(",")]
-    counts = counts or usual_counts
+    counts = list(parse_axis(f"n={counts}").values) if counts else usual_counts
     if len(numbers) not in (1, len(counts)):
         raise click.BadParameter(f"give one number, or {len(counts)}, one for each n", param_hint="--runs")
     device = gw.request_device(adapter)

@@ -25,10 +25,10 @@ from pathlib import Path
 from typing import Any
 
 import click
+from harness import AxisList
 
 import gridwise_py as gw
 from gridwise_py.bench.results.context import run_context
-from gridwise_py.cli.options import AxisList
 from gridwise_py.storage.json_files import write_json
 
 ROOT = Path(__file__).resolve().parents[2]

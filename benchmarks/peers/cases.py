@@ -45,7 +45,6 @@ import gridwise_py as gw
 from gridwise_py.bench.cases.distributions import UNIFORM
 from gridwise_py.bench.cases.own_primitives import ScatteredRanges
 from gridwise_py.bench.checks.check import differences
-from gridwise_py.cli.options import AxisList
 from gridwise_py.internals import Oracle
 from gridwise_py.primitives.reorder import Reorder
 from gridwise_py.primitives.take import Take
@@ -750,9 +749,9 @@ class Sides:
 @harness.command(
     __doc__, n="2^20,2^24,2^28", peers="cub,torch,cupy", rounds=3, cases="arrays;sorts;marks",
     more=[
-        click.option("--datatypes", type=AxisList("datatype"), default="u32,f32", help="Of arrays and sorts."),
-        click.option("--distributions", type=AxisList("distribution"), default=UNIFORM, help="Of sorts."),
-        click.option("--reference", type=AxisList("n"), default="2^20", help="Compared with numpy up to it."),
+        click.option("--datatypes", type=harness.AxisList("datatype"), default="u32,f32", help="Of arrays and sorts."),
+        click.option("--distributions", type=harness.AxisList("distribution"), default=UNIFORM, help="Of sorts."),
+        click.option("--reference", type=harness.AxisList("n"), default="2^20", help="Compared with numpy up to it."),
     ],
 )  # fmt: skip
 def main(

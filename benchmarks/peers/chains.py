@@ -40,7 +40,6 @@ import harness
 import numpy as np
 
 import gridwise_py as gw
-from gridwise_py.cli.options import AxisList
 
 WIDTH, HEIGHT = 1920, 1088
 ITERATIONS = 20
@@ -329,10 +328,10 @@ def graphs(bench: harness.Bench, edges: int) -> Iterator[harness.Case]:
 @harness.command(
     __doc__, n="2^26", peers="cub,torch,cupy", samples=15, rounds=3, source="cub_chain_peer",
     more=[
-        click.option("--groups", type=AxisList("n"), default="10^6", show_default=True),
-        click.option("--table", "tables", type=AxisList("n"), default="10^8", show_default=True, help="Rows."),
-        click.option("--splats", "counts", type=AxisList("n"), default="3000000", show_default=True),
-        click.option("--edges", "edges", type=AxisList("n"), default="10^8", show_default=True),
+        click.option("--groups", type=harness.AxisList("n"), default="10^6", show_default=True),
+        click.option("--table", "tables", type=harness.AxisList("n"), default="10^8", show_default=True, help="Rows."),
+        click.option("--splats", "counts", type=harness.AxisList("n"), default="3000000", show_default=True),
+        click.option("--edges", "edges", type=harness.AxisList("n"), default="10^8", show_default=True),
     ],
 )  # fmt: skip
 def main(

@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import Any
 
 import click
+from harness import AxisList
 
 from gridwise_py.bench.report.picture import below, still, titled, write_picture
 from gridwise_py.bench.report.vega import Datasets, Spec, load_altair
-from gridwise_py.cli.options import AxisList
 from gridwise_py.display.quantities import format_count, format_time
 
 ROOT = Path(__file__).resolve().parents[2]

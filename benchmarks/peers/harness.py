@@ -46,7 +46,8 @@ import numpy as np
 import gridwise_py as gw
 from gridwise_py.bench.cases.case import warm_up
 from gridwise_py.bench.results.context import run_context
-from gridwise_py.cli.options import AxisList
+from gridwise_py.bench.sweep.axes import parse_axis
+from gridwise_py.cli.options import AxisValues
 from gridwise_py.runtime.executor import RawTransfer
 from gridwise_py.storage.json_files import write_json
 
@@ -62,6 +63,16 @@ _FIRST_WARMUP_S = 0.25
 _SINGLE_S, _BACK_TO_BACK_S, _WALL_S = 0.1, 0.02, 3.0
 _MOST_LAUNCHES = 100
 _PART_ITEMS = 1 << 22
+
+
+class AxisList(AxisValues):
+    """As `AxisValues`, but returns the list of values."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Check and read."""
+        if isinstance(value, list):
+            return value
+        return list(parse_axis(f"{self.name}={super().convert(value, param, ctx)}").values)
 
 
 class PeerError(Exception):

@@ -111,7 +111,7 @@ class _Bench(RawArguments):
     "next.",
 )  # fmt: skip
 @click.option(
-    "--processes", type=click.IntRange(min=1),
+    "--processes", type=click.IntRange(1, 10_000),
     help="In how many processes each case is measured: each process has its own level of times.  [default: 5; on a "
     "CPU adapter 3; or as many as --budget allows]",
 )  # fmt: skip

@@ -75,16 +75,11 @@ def compare(
         progress(f"reading {new.name}")
         after = read_results(new)
         progress(f"comparing {len(after.results)} results")
+        spreads = spreads_of_adapter(after.device.adapter, after.device.backend, after.device.driver)
         found = compare_documents(
-            before,
-            after,
-            threshold=threshold,
-            gate=gate,
-            force=force,
-            across=across,
-            gate_walls=gate_walls,
-            spreads=spreads_of_adapter(after.device.adapter, after.device.backend, after.device.driver),
-        )
+            before, after, threshold=threshold, gate=gate, force=force, across=across, gate_walls=gate_walls,
+            spreads=spreads,
+        )  # fmt: skip
     # The obstacles are printed once: on stderr, unless the output on stdout has them.
     refused = not found.comparable and form == "table" and out is None
     if out is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import click
 
@@ -17,9 +17,6 @@ from ..storage import files
 class AxisValues(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]  # older releases of click have none
     """The values of one axis, as ``-a NAME=VALUES`` takes them."""
 
-    #: Whether a file of a user, which has axes of its own, may say what values there are.
-    _defers = True
-
     def __init__(self, axis: str, choices: Sequence[str] | None = None):
         self.name = axis
         self.choices = choices
@@ -30,7 +27,7 @@ class AxisValues(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Check, and return the text: all axes are combined later."""
-        if self._defers and files_are_named(ctx):
+        if files_are_named(ctx):  # of a user: it may say what values there are
             return str(value)
         from ..bench.sweep.axes import parse_axis
         from ..errors import ArgumentError
@@ -40,20 +37,6 @@ class AxisValues(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]
         except ArgumentError as error:
             self.fail(str(error), param, ctx)
         return str(value)
-
-
-class AxisList(AxisValues):
-    """As `AxisValues`, but returns the list of values: for scripts with their own loops."""
-
-    _defers = False
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Check and read."""
-        if isinstance(value, list):
-            return cast(list[Any], value)
-        from ..bench.sweep.axes import parse_axis
-
-        return list(parse_axis(f"{self.name}={super().convert(value, param, ctx)}").values)
 
 
 class Count(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]  # older releases of click have none
@@ -237,6 +220,8 @@ def _set_engine(_ctx: click.Context, _param: click.Parameter, value: str | None)
 
 def _set_toggles(_ctx: click.Context, _param: click.Parameter, value: str | None) -> None:
     if value is not None:
+        if settings.engine() != "dawn":
+            raise click.BadParameter(f"the engine {settings.engine()} has no toggles; add --engine dawn")
         settings.toggles_of(value, "--toggles")
         settings.set_toggles(value)
 
@@ -247,6 +232,7 @@ def adapter_option(command: Callable[..., Any]) -> Callable[..., Any]:
         "--engine",
         type=click.Choice(tuple(settings.ENGINES)),
         expose_value=False,
+        is_eager=True,  # before the toggles, which are of an engine
         callback=_set_engine,
         help="Implementation of WebGPU; dawn needs the extra of that name. Default: GRIDWISE_ENGINE, or wgpu.",
     )

@@ -450,8 +450,7 @@ def _find_places(
     if is_mixed(x1, x2):
         if kind is Bins and isinstance(x1, Items):
             raise DatatypeError(
-                f"gw.digitize(): bins is of {x1.dtype}, but x of {x2.dtype}, which no integers hold both; give "
-                f"bins.to_numpy()"
+                f"gw.digitize(): no integers hold bins of {x1.dtype} and x of {x2.dtype}; give bins.to_numpy()"
             )
         dtype = np.dtype(f"{x1.dtype.kind}8")
         x1, x2 = same_bits(x1, dtype), same_bits(x2, dtype)
@@ -472,9 +471,8 @@ def _find_places(
     indices = {} if sorter is None else {"sorter": _sorter(call, sorter, keys.size)}
     made.arrays = {"sorted": keys, "queries": queries, **indices}
     made.on_gpu |= isinstance(sorter, Items)
-    found: Any = made.results(keep_primitive(kind, device, datatype.name, side=side, sorter=sorter is not None))[
-        "output"
-    ]
+    search = keep_primitive(kind, device, datatype.name, side=side, sorter=sorter is not None)
+    found: Any = made.results(search)["output"]
     if beyond is not None:  # below all keys without a sign, or above all that have one
         end = as_node(keys.size if (keys.dtype.kind == "i") != descends else 0, "u32")
         placed = asarray(where(beyond, end, asarray(found, device))).reshape(found.shape)
@@ -539,7 +537,8 @@ def digitize(x: Any, bins: Any, right: bool = False, *, device: wgpu.GPUDevice |
     x : numpy.ndarray, Array or number
         Of any shape.
     bins : numpy.ndarray or Array
-        Ascending or descending, as the first and the last one say. That those of an Array do is not checked.
+        Ascending with NaN last, or the other way round, as the first and the last one say. That those of an Array do is
+        not checked.
     right : bool, default False
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
@@ -566,28 +565,10 @@ def digitize(x: Any, bins: Any, right: bool = False, *, device: wgpu.GPUDevice |
         bins = argument_array(call, "bins", bins)
         if bins.ndim != 1:
             raise ArgumentError(f"{call}: bins has shape {bins.shape}, but must have one dimension")
-        direction = _direction(bins)
-        if not direction:
-            raise ArgumentError(f"{call}: bins must ascend or descend; give np.sort(bins)")
-        if bins.dtype.kind == "f" and not (np.diff(np.isnan(bins[::direction]).astype(np.int8)) >= 0).all():
-            raise ArgumentError(
-                f"{call}: bins has NaN between others, which then neither ascend nor descend; leave it out"
-            )
+        ascending = np.sort(bins)
+        if not any(np.array_equal(each, ascending, bins.dtype.kind == "f") for each in (bins, bins[::-1])):
+            raise ArgumentError(f"{call}: bins must ascend or descend, with NaN last or first; give np.sort(bins)")
     return _find_places(Bins, bins, x, "left" if right else "right", None, None, device)
-
-
-def _direction(bins: np.ndarray) -> int:
-    """Return whether bins ascend (1), descend (−1) or neither (0), as numpy finds it: by its first two that differ.
-
-    No comparison with NaN holds, so that bins which begin with one descend.
-    """
-    first = int(np.argmax(bins[1:] != bins[:1])) + 1 if (bins[1:] != bins[:1]).any() else 0
-    if not first:
-        return 1
-    rest, before = bins[first + 1 :], bins[first:-1]
-    if bins[0] < bins[first]:
-        return 0 if (rest < before).any() else 1
-    return 0 if (rest > before).any() else -1
 
 
 def _sorter(call: str, sorter: Any, length: int) -> Any:

@@ -160,7 +160,7 @@ def _ends(call: str, given: Any, items: np.ndarray | None) -> tuple[Any, Any]:
     if given is None:
         assert items is not None, "of items on the GPU a range is given"
         low, high = extremes(items) if items.size else (0, 1)
-        what = f"x has items from {low} to {high}"
+        what = f"items reach from {low} to {high}"
         if isinstance(low, np.bool_):  # of which numpy takes the bytes
             low, high = np.uint8(low), np.uint8(high)
     else:

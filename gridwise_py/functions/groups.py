@@ -710,7 +710,7 @@ class _Call:
         least, most = column.find_ends()
         if most - least >= 1 << 32:
             refuse_wide(_CALL, name, as_datatype(column.items.dtype, ITEM_DATATYPES), how)
-        distances = column.items.astype(np.uint32) - np.uint32(least % (1 << 32))  # of small integers theirs would wrap
+        distances = column.items.astype(np.uint32) - np.uint32(least & 0xFFFFFFFF)  # of small integers theirs would wrap
         if present is not None:
             distances = np.where(present.items, distances, np.uint32(0))
         squares, high = np.square(distances, dtype=np.uint64), None

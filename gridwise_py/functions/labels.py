@@ -86,11 +86,6 @@ def _hashed(call: str, name: str, listed: list[Any], dtype: np.dtype[Any]) -> La
     return Labels(codes, plain if plain.tolist() == labels else made)
 
 
-def _is_of_integers(value: Any) -> bool:
-    """Whether a list is of integers, of which numpy makes floats where neither int64 nor uint64 holds them all."""
-    return isinstance(value, (list, tuple)) and all(type(each) is int for each in cast(list[Any], value))
-
-
 def labels_of(call: str, name: str, value: Any) -> Labels | None:
     """Return a column of keys as labels; None where it is of numbers, or no column.
 
@@ -125,7 +120,8 @@ def labels_of(call: str, name: str, value: Any) -> Labels | None:
         items: np.ndarray = np.asarray(cast(Any, value))
     except (TypeError, ValueError):
         return None  # whoever takes numbers says so
-    if items.dtype == np.float64 and items.size and _is_of_integers(value):
+    if items.dtype == np.float64 and items.size and all(type(each) is int for each in cast(Any, value)):
+        # numpy makes floats of integers that neither int64 nor uint64 holds.
         return _hashed(call, name, list(cast(Any, value)), np.dtype(object))
     if items.ndim != 1 or items.dtype.kind not in _KINDS:
         return None

@@ -62,12 +62,23 @@ class _Number(ValueRule):
         return (int(word.view(np.uint32)),)
 
 
-def number_rules(flat: Flat) -> dict[str, ValueRule]:
-    """Return the rules of the scalars of an expression."""
-    return {name: _Number(kind) for name, kind in flat.scalars}
+class OfProgram:
+    """What has the program of an expression: its datatype, and the scalars that it asks for."""
+
+    flat: Flat
+
+    @property
+    def datatype(self) -> Datatype:
+        """The datatype of its items; bools are u32."""
+        return self.flat.datatype
+
+    @property
+    def values(self) -> dict[str, ValueRule]:
+        """The rules of its scalars."""
+        return {name: _Number(kind) for name, kind in self.flat.scalars}
 
 
-class Fusion:
+class Fusion(OfProgram):
     """An expression that a primitive reads as one of its arguments.
 
     Parameters
@@ -82,19 +93,9 @@ class Fusion:
         self.argument = argument
 
     @property
-    def datatype(self) -> Datatype:
-        """The datatype of its items; bools are read as u32."""
-        return self.flat.datatype
-
-    @property
     def arrays(self) -> dict[str, Any]:
         """The arrays that are part of it, by the names of their leaves."""
         return dict(self.flat.arrays)
-
-    @property
-    def values(self) -> dict[str, ValueRule]:
-        """The rules of its scalars."""
-        return number_rules(self.flat)
 
     def _measure(self) -> int | None:
         """Return the leaf that says how many items there are; None if none does."""

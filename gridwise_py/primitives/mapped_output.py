@@ -8,17 +8,16 @@ import numpy as np
 
 from ..errors import ArgumentError, DatatypeError
 from ..planning.layout import Layout, Operand
-from ..planning.signature import ValueRule
 from ..planning.sink import Sink
 from ..types.datatype import DATATYPES, Datatype, Struct
 from ..types.evaluation import value_of
 from ..types.expression import Expression, Later
 from ..types.expression_functions import StructExpression
 from ..types.program import Flat, Leaf, flatten
-from .fusion import number_rules
+from .fusion import OfProgram
 
 
-class MappedOutput:
+class MappedOutput(OfProgram):
     """What a primitive stores for each of its results.
 
     Parameters
@@ -53,16 +52,6 @@ class MappedOutput:
                 f"output= is made of gw.result, gw.index and numbers, but it reads {', '.join(others) or 'more'}; "
                 f"store the results, and compute the rest with gw.asarray()"
             )
-
-    @property
-    def datatype(self) -> Datatype:
-        """The datatype of what is stored; bools are u32."""
-        return self.flat.datatype
-
-    @property
-    def values(self) -> dict[str, ValueRule]:
-        """The rules of its scalars."""
-        return number_rules(self.flat)
 
     def writes(self, layout: Layout, name: str = "output") -> Layout:
         """Return a layout whose output takes the expression, for the plan."""

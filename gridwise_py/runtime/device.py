@@ -6,7 +6,6 @@ import contextlib
 import functools
 import math
 import os
-import re
 import sys
 import threading
 import weakref
@@ -187,7 +186,7 @@ def _choose(adapters: list[wgpu.GPUAdapter], wanted: int | str | None) -> wgpu.G
         )
     if wanted is None:
         return adapters[0]
-    if isinstance(wanted, str) and re.fullmatch(r"\s*-?\d{1,9}\s*", wanted):
+    if isinstance(wanted, str) and len(wanted) < 99 and wanted.strip().lstrip("-").isdecimal():
         wanted = int(wanted)
     if isinstance(wanted, bool) or not isinstance(wanted, (int, str)):
         raise AdapterError(f"adapter={wanted!r} must be an index or a part of a name; there are:\n{listing}")

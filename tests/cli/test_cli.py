@@ -204,6 +204,8 @@ BAD_INPUT = [
     ),
     (["reproduce", "--idle-s", "long"], "'long' is not a number of seconds; write one such as 0.5"),
     (["ab", ".", ".", "--turn-s", "11"], "11.0 is not in the range 0.001<=x<=10"),
+    (["bench", "copy", "--toggles", "a"], "the engine wgpu has no toggles; add --engine dawn"),
+    (["bench", "copy", "--processes", "10001"], "10001 is not in the range 1<=x<=10000"),
     (["bench", "copy", "--budget", "5 parsecs"], "'5 parsecs' is not a time; write 60s, 5min or 1h"),
 ]
 

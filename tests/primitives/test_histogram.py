@@ -385,7 +385,7 @@ def test_bad_arguments_are_refused_before_anything_is_submitted(device):
 
 def test_bins_that_have_no_width_say_what_to_give():
     large = np.full(3, 1.7e18)  # nanoseconds since 1970
-    with pytest.raises(gw.ArgumentError, match=r"x has items from 1.7e\+18 to 1.7e\+18, .*; give range=\(low, high\)"):
+    with pytest.raises(gw.ArgumentError, match=r"items reach from 1.7e\+18 to 1.7e\+18, .*; give range=\(low, high\)"):
         gw.histogram(large)
     assert gw.histogram(large, range=(0, 2e18))[0].sum() == 3
     with pytest.raises(gw.ArgumentError, match=r"10 finite-sized bins; give fewer bins"):

@@ -136,7 +136,7 @@ def test_signed_and_unsigned_integers_are_compared_exactly(device, signed, on_gp
         for side, find in (("left", bisect.bisect_left), ("right", bisect.bisect_right)):
             assert _host(gw.searchsorted(x, y, side=side)).tolist() == [find(a, each) for each in b]
         for refused in (gw.union1d, gw.setxor1d, gw.merge):
-            with pytest.raises(gw.DatatypeError, match="convert one of"):
+            with pytest.raises(gw.DatatypeError, match=r"where nothing is negative|convert one of"):
                 refused(x, y)
 
 

@@ -168,7 +168,7 @@ def test_one_shot_promotes_as_numpy(device, keys, queries):
         (lambda x: gw.searchsorted(x, ["a"]), gw.DatatypeError, "x2"),
         (lambda x: gw.searchsorted(gw.ChunkedArray([x]), [0.5]), gw.DatatypeError, "x1 is a ChunkedArray of u32"),
         (lambda x: gw.digitize(x, [1, 3, 2]), gw.ArgumentError, "ascend or descend"),
-        (lambda x: gw.digitize(x, [3, np.nan, 1]), gw.ArgumentError, "NaN between"),
+        (lambda x: gw.digitize(x, [3, np.nan, 1]), gw.ArgumentError, "NaN last or first"),
         (lambda x: gw.digitize(x, [[1]]), gw.ArgumentError, r"bins has shape \(1, 1\)"),
         (lambda x: gw.digitize([-1], gw.asarray(np.uint64([2, 1]))), gw.DatatypeError, r"give bins\.to_numpy\(\)"),
         (lambda x: gw.Search(x.device, "u8"), gw.DatatypeError, "u8"),

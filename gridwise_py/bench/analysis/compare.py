@@ -542,8 +542,7 @@ class _Matched:
         """Return a comparison with the rows, judged."""
         pairs = [pair for _, pair in self._rows if pair is not None]
         old, new = self._files
-        equal = old.context.time == new.context.time and all(pair.old == pair.new for pair in pairs)
-        same = bool(pairs) and equal
+        same = bool(pairs) and old.context.time == new.context.time and all(pair.old == pair.new for pair in pairs)
         alike = [replace(one, same_measurement=same) for one in pairs]
         verdicts = iter(judge_all(alike, threshold=found.threshold))
         rows: list[Row] = []

@@ -302,7 +302,14 @@ REFUSALS: tuple[Known, ...] = (
     Known(_TABLE + "numbers that an Array does not hold", "full|full_like|clip|maximum|minimum|where|add", "hold"),
     Known("an axis of an array without dimensions", message="array of 0 dimensions", when=_has_no_dims),
     Known("indices are looked at, too, where no value is to be written", "put", "out of bounds", when=_writes_nothing),
-    Known(_TABLE + "NaN between bins", "histogram|histogram2d|histogram_bin_edges|digitize", "has NaN", when=_nan),
+    Known(_TABLE + "NaN between bins", "histogram|histogram2d|histogram_bin_edges", "has NaN", when=_nan),
+    Known(_DOC + "NaN is the last of bins, or the first", "digitize", "with NaN last or first", when=_nan),
+    Known(
+        _DOC + "one number before NaN ascends, and numpy takes it as descending",
+        "digitize",
+        kinds="value",
+        when=lambda call: _nan(call) and any(np.unique(each.items).size == 2 for each in walk(call.args[1:2])),
+    ),
     Known(
         _TABLE + "counts and indices that are floats",
         "bincount|repeat|take|put|scatter_add|reduce_by_index",
@@ -351,6 +358,7 @@ REFUSALS: tuple[Known, ...] = (
     Known(_DOC + "as many weights as numbers, also of none", "bincount", "lengths differ", when=_has_no_items),
     Known(_DOC + "kth is looked at, also of no items", "(arg)?partition", "kth=", when=_has_no_items),
     Known(_DOC + "what float64 would round", "union1d|setxor1d", "no integers that hold both", when=_eight_bytes),
+    Known("numpy's bins around an item may have no width", "histogram2d", "so large that bins around it"),
     Known("where there are no items numpy looks at no index", "take", "out of bounds", when=_has_no_items),
     Known(_DOC + "lists of fractions are no integers", "asarray", "cannot be held as|store it, and convert"),
     Known(_PAGE + "an expression has no length", "len", "no length of its own"),

@@ -264,7 +264,7 @@ def _index_argument(d: Draw, n: int, like: Given | None = None, dims: int = 2) -
     if kind < 0.06:
         return Given(d.rng.random(d.pick((n, 2, 3))) < 0.5, "numpy")
     if kind < 0.1:
-        return d.pick(([], 0, n, -1, 1.0, [1.0], 2**32, [0, 2**40], None))
+        return d.pick(([], 0, n, -1, 1.0, [1.0], 2**32, [0, 2**33], None))  # numpy wraps in steps of n
     if kind < 0.2:
         return d.pick((0, -1, n - 1, np.int64(0), np.uint8(0)))
     indices = _indices(d, n, d.shape(dims, 1 if d.chance(0.9) else 0))
