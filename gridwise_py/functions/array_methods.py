@@ -178,13 +178,14 @@ def evaluate(
             else f"store it, and convert that: gw.asarray(x).astype('{wanted}')"
         )  # fmt: skip
         raise ArgumentError(f"{call}: the expression is of {gives}, not of {wanted}; {remedy}")
-    if (size is None) == (not flat.program.aligned):
+    if (size is None) == (not flat.has_size):
         which = "its leaves say how many items it has; leave out size=" if size is not None else "give size="
         raise ArgumentError(f"{call}: {which}" if size is not None else f"{call}: no leaf says how many items; {which}")
     device = device_of(*arrays.values(), device=device)
     primitive = keep_primitive(Map, device, flat.without_arrays())
     output = None if size is None else new_array(context_of(device), size, gives)
-    return primitive.run_once(**arrays, output=output)["output"]
+    result = primitive.run_once(**arrays, output=output)["output"]
+    return result if flat.wide is None else result.viewed_as(flat.wide.shape)
 
 
 def _copied(array: Array) -> Array:

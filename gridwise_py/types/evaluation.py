@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -66,13 +67,17 @@ class _Evaluation:
         self._values: dict[tuple[int, int], Any] = {}
         self._sizes = {_ROOT: self._length(self._program.aligned)}
         for number, step in enumerate(self._program.steps):
-            if step.kind == "gather":
-                self._sizes[number] = self._length(self._program.domain(step))
+            if step.kind in ("gather", "spread"):
+                said = step.last is None
+                size_apart = self._length(self._program.domain(step)) if said else flat.numbers[step.last] + 1
+                self._sizes[number] = size_apart
         own = [k for k in self._program.aligned if self._program.leaves[k].components == 1]
         check_one_shape("the expression", {flat.names[k]: leaves[k].shape for k in own}, broadcasts=True)
         if self._sizes[_ROOT] is None:
             self._sizes[_ROOT] = size
         self._shape = leaves[own[0]].shape if own else (self._sizes[_ROOT] or 0,)
+        if flat.wide is not None:
+            self._shape, self._sizes[_ROOT] = flat.wide.shape, prod(flat.wide.shape)
         if self._sizes[_ROOT] is None:
             self._shape = ()
 
@@ -119,8 +124,6 @@ class _Evaluation:
         kind, dtype = step.kind, NUMPY_TYPES[step.type]
         if kind == "leaf":
             return self._leaves[step.number].astype(dtype, copy=False)
-        if kind == "single":
-            return self._leaves[step.number][0].astype(dtype)
         if kind == "component":
             leaf, place = step.number, step.component
             return self._leaves[leaf][place :: self._program.leaves[leaf].components].astype(dtype, copy=False)
@@ -134,6 +137,8 @@ class _Evaluation:
             return self._scalars[step.number]
         if kind == "gather":
             return self._gathered(number, step, self._values[step.args[1], domain])
+        if kind == "spread":
+            return self._repeated(number, step, domain)
         args = [self._values[k, domain] for k in step.args]
         if kind in ("previous", "next", "flip"):
             return _moved(kind, args[0])
@@ -167,6 +172,19 @@ class _Evaluation:
         if np.ndim(values) == 0:
             return values
         return values[np.clip(np.asarray(indices).astype(np.int64), 0, max(size - 1, 0))]
+
+    def _repeated(self, number: int, step: Step, domain: int) -> Any:
+        values, spread = self._at(step.args[0], number), step.value
+        if np.ndim(values) == 0 or not spread.axes:
+            return values if np.ndim(values) == 0 else values[0]
+        rest, at, stride = np.arange(self._sizes[domain]), 0, 1
+        for is_kept, length in zip(
+            spread.axes[:0:-1], [self._flat.numbers[k] for k in spread.lengths[::-1]], strict=True
+        ):
+            if is_kept:
+                at, stride = at + stride * (rest % length), stride * length
+            rest = rest // length
+        return values[at + stride * rest if spread.axes[0] else at]
 
 
 def _moved(kind: str, values: Any) -> Any:
