@@ -269,7 +269,7 @@ class Reduction:
     @property
     def size(self) -> int:
         """The number of items that there is room for."""
-        return self.array.size if self.is_wide else max((each.size for each in self._arrays), default=0)
+        return self.array.size if self.is_wide else flat_of(self.value).size
 
     @property
     def is_counted(self) -> bool:

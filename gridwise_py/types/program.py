@@ -324,6 +324,11 @@ class Flat:
         return next((_shape_in(array, components) for array, components in own if array is not None), None)
 
     @property
+    def size(self) -> int:
+        """How many items it has; 0 where arrays do not say it."""
+        return 0 if self.shape is None else prod(self.shape)
+
+    @property
     def has_size(self) -> bool:
         """Whether its leaves say how many items it has."""
         return self.wide is not None or bool(self.program.aligned)
