@@ -185,7 +185,7 @@ def evaluate(
     primitive = keep_primitive(Map, device, flat.without_arrays())
     output = None if size is None else new_array(context_of(device), size, gives)
     result = primitive.run_once(**arrays, output=output)["output"]
-    return result if flat.wide is None else result.viewed_as(flat.wide.shape)
+    return result if flat.shape in (None, result.shape) else result.viewed_as(flat.shape)
 
 
 def _copied(array: Array) -> Array:

@@ -32,7 +32,7 @@ def check_one_shape(what: str, shapes: Mapping[str, tuple[int, ...]], *, broadca
         wide = None
     if wide is not None:
         narrow = " and ".join(each for each, own in ((first, shape), (name, other)) if own != wide)
-        remedy = f"here nothing is broadcast: of {narrow} give gw.asarray(np.broadcast_to(x.to_numpy(), {wide}))"
+        remedy = f"beside leaves that are arguments nothing is broadcast: of {narrow} give gw.asarray(np.broadcast_to(x.to_numpy(), {wide}))"
     elif prod(other) == prod(shape):
         remedy = f"give {name}.reshape({first}.shape)"
     else:
