@@ -388,21 +388,32 @@ class Writer:
         """Return the index of the item of the operand of a spread that an item of a position is."""
         if not spread.axes:
             return "0u"
-        rest = self._index(position)
-        if lane:
-            rest = self._shared(("lane", lane), position, lambda at=rest: f"{at} + {lane}u")
-        terms, stride = list[str](), ""
-        for place in range(len(spread.axes) - 1, 0, -1):
-            length = self._field(f"number_{spread.lengths[place - 1]}")
-            if spread.axes[place]:
-                terms.append(f"{stride}({rest} % {length})")
+        rest, terms, stride = self._index(position), list[str](), ""
+        for is_kept, number in zip(spread.axes[:0:-1], spread.lengths[::-1], strict=True):
+            length = self._field(f"number_{number}")
+            rest, place = self._divided(rest, length, position)
+            if lane:
+                rest, place = self._divided_behind(lane, rest, place, length, position)
+                lane = 0
+            if is_kept:
+                terms.append(f"{stride}{place}")
                 stride += f"{length} * "
-            if any(spread.axes[:place]):
-                key = ("quotient", rest, length)
-                rest = self._shared(key, position, lambda of=rest, by=length: f"{of} / {by}")
         if spread.axes[0]:
             terms.append(f"{stride}{rest}")
-        return self._shared(("reached", spread, lane), position, lambda: " + ".join(terms))
+        return self._shared(("reached", spread, *terms), position, lambda: " + ".join(terms))
+
+    def _divided(self, index: str, length: str, position: _Position) -> tuple[str, str]:
+        """Return the quotient and the remainder."""
+        quotient = self._shared(("quotient", index, length), position, lambda: f"{index} / {length}")
+        return quotient, self._shared(("rest", index, length), position, lambda: f"{index} - {quotient} * {length}")
+
+    def _divided_behind(self, lane: int, quotient: str, rest: str, length: str, position: _Position) -> tuple[str, str]:
+        """Return quotient and remainder of one of the next three indices.
+
+        At most one row ends among the four, also where rows have 2 items: the first index is a multiple of 4.
+        """
+        carry = self._shared(("carry", lane, length), position, lambda: f"select(0u, 1u, {rest} + {lane}u >= {length})")
+        return f"({quotient} + {carry})", f"({rest} + {lane}u - {carry} * {length})"
 
 
 def _widened(text: str, datatype: str, lanes: int) -> str:
