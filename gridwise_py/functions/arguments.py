@@ -527,10 +527,12 @@ class Call:
     def ravel(self, name: str, value: Any) -> Any:
         """Return all items of an array of several dimensions in C order, as numpy takes them without an axis.
 
-        Other arguments are returned as they are.
+        An expression of several is stored; other arguments are returned as they are.
         """
         items = self.items(name, value, chunked=True, fuses=True)
-        return value if isinstance(items, EXPRESSIONS) or items.ndim == 1 else items.ravel()
+        if isinstance(items, EXPRESSIONS):
+            return asarray(items).ravel() if len(flat_of(items).shape or ()) > 1 else value
+        return value if items.ndim == 1 else items.ravel()
 
     def hold(self, name: str, items: Any, value: Any, known: Mapping[str, Datatype] = STORAGE_DATATYPES) -> Datatype:
         """Take the items that were made of what a caller gave; return their datatype, one of the known ones."""

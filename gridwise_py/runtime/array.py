@@ -44,6 +44,7 @@ from ..types.datatype import (
 from ..types.expression import Expression, Operators, gather, stored, stored_field
 from ..types.expression_functions import StructExpression
 from ..types.options import integer
+from ..types.shapes import indexed, whole_index
 from .context import DeviceContext, check_device, context_of
 from .device import default_device
 from .host_items import float64_holds, integers_and_nulls
@@ -650,39 +651,45 @@ class Array(Operators, OnGpu):
             return stored_field((self if self.shape else self.reshape(1)).view("u32"), self._datatype.fields, key)
         if self._count is not None:
             return self._first_counted(key)
-        if type(key) is Expression:
+        if type(key) is Expression and key.type != "bool":
             return gather(self, key)
-        shape = self._shape
-        # Asked first: slices are many, and isinstance() takes long for an abstract class.
-        if type(key) is not slice and isinstance(key, (Array, np.ndarray, list)) and shape != ():
-            return OPERATIONS["take"]("x[indices]", self, key, 0, None)
-        if shape is None:
+        if type(key) is slice and self._shape is None and key.step is None:  # slices are many
             start, length = slice_bounds(key, self._length, "an Array")
             return Array.on(self.lease, self._datatype, length, self._device, self._offset + start)
-        if not shape:
-            raise BoundsError(
-                f"an Array of shape () is one item, without dimensions to index by {key!r}: array.item() copies it "
-                f"from the GPU, array.reshape(1) is a view with one dimension"
-            )
-        first, *rest = shape
-        row_items = prod(rest)
-        if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
-            row = operator.index(cast(int, key))
-            if not -first <= row < first:
-                raise BoundsError(f"index {row} is not in {self!r}, whose first dimension has length {first}")
-            start, length, viewed = row % first, 1, tuple(rest)
-        elif isinstance(key, tuple):
-            raise ImplicitConversionError(
-                f"an Array of shape {shape} cannot be indexed by {key!r}: only views along the first dimension have "
-                f"no gaps; index step by step (array[1][2:5]), or copy the items first, array.to_numpy()[…]"
-            )
-        else:
-            start, length = slice_bounds(key, first, "an Array")
-            viewed = (length, *rest)
+        return self._indexed(cast(tuple[Any, ...], key) if isinstance(key, tuple) else (key,))
+
+    def _indexed(self, keys: tuple[Any, ...]) -> Array:
+        if any(
+            isinstance(key, (Array, list, Expression)) or (isinstance(key, np.ndarray) and key.ndim) for key in keys
+        ):
+            return OPERATIONS["index"](self, keys)
+        if len(keys) == 1 and isinstance(keys[0], (bool, np.bool_)):
+            return self[None] if keys[0] else self[None][:0]
+        part = indexed(whole_index([self._basic(key) for key in keys], self.shape), self.shape)
+        if not part.is_contiguous:
+            return OPERATIONS["strided"](self, part)
+        offset = self._offset + part.start
         return Array.on(
-            self.lease, self._datatype, length * row_items, self._device, self._offset + start * row_items, None,
-            None if len(viewed) == 1 else viewed,
-        )  # fmt: skip
+            self.lease, self._datatype, prod(part.shape), self._device, offset, None, kept_shape(part.shape)
+        )
+
+    def _basic(self, key: Any) -> Any:
+        """Return a key as an int, a slice, None or an ellipsis."""
+        if isinstance(key, slice):
+            try:
+                key.indices(0)
+            except (TypeError, ValueError) as error:
+                kind = DatatypeError if isinstance(error, TypeError) else ArgumentError
+                raise kind(f"an Array cannot be sliced by {key!r}: {error}") from error
+            return key
+        if key is None or key is ...:
+            return key
+        if not hasattr(key, "__index__") or isinstance(key, (bool, np.bool_)):
+            raise BoundsError(
+                f"an Array cannot be indexed by {key!r:.60}: indices are integers, slices, None, ..., and one array of "
+                f"integers or bools; for anything else copy the items first, array.to_numpy()[…]"
+            )
+        return operator.index(key)
 
     def __setitem__(self, _key: Any, _value: Any) -> NoReturn:
         raise DatatypeError(
