@@ -343,6 +343,11 @@ def stored_leaves(call: str, flat: Flat) -> dict[str, Any]:
     return arrays
 
 
+def shape_of(value: Any) -> tuple[int, ...] | None:
+    """Return the shape of an array, or of an expression; None where no Array says it."""
+    return flat_of(value).shape if isinstance(value, EXPRESSIONS) else value.shape
+
+
 def check_one_dimension(call: str, flat: Flat) -> None:
     """Raise ArgumentError where an expression of Arrays has several dimensions."""
     if len(flat.shape or ()) > 1:

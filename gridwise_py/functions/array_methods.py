@@ -145,8 +145,6 @@ def _taken_so_many(source: Array, indices: Array, length: int, mode: str | None)
 
 def _indices(call: str, indices: Any, length: int, mode: str | None, device: wgpu.GPUDevice) -> Array:
     """Return indices as an Array; those on the host are checked."""
-    if getattr(getattr(indices, "dtype", None), "kind", "") == "b":
-        raise DatatypeError(f"{call}: indices are of bool, but are integers; a mask chooses with gw.compress(mask, x)")
     items = index_array(call, "indices", indices)
     if isinstance(items, Array):
         return items

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
+from math import prod
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -29,6 +30,7 @@ from ..types.expression import LEAF_DATATYPES, Expression, as_node, index
 from ..types.expression_functions import StructExpression, where
 from ..types.operators import Add, BinOp, Max, Min, Multiply
 from ..types.options import integer
+from ..types.shapes import check_one_shape
 from .arguments import (
     HostItems,
     argument_array,
@@ -37,6 +39,7 @@ from .arguments import (
     check_one_length,
     device_of,
     keep_primitive,
+    shape_of,
     stored_leaves,
     without_doubles,
 )
@@ -537,6 +540,10 @@ class _Call:
         taken = self._keys | {name: self._take(name, value, is_key=False) for name, value in values.items()}
         stored = {name: column.items for name, column in taken.items() if not isinstance(column.items, EXPRESSIONS)}
         check_one_length(_CALL, {name: int(items.size) for name, items in stored.items()}, "rows")
+        shapes = {name: shape_of(column.items) for name, column in taken.items()}
+        check_one_shape(
+            _CALL, {name: shape for name, shape in shapes.items() if shape is not None and prod(shape) != 1}
+        )
 
     def _take(self, name: str, value: Any, *, is_key: bool) -> _Column:
         """Take a column, and return it."""

@@ -177,7 +177,8 @@ class _Evaluation:
         values, spread = self._at(step.args[0], number), step.value
         if np.ndim(values) == 0 or not spread.axes:
             return values if np.ndim(values) == 0 else values[0]
-        rest, at, stride = np.arange(self._sizes[domain]), 0, 1
+        rest = np.arange(self._sizes[domain])
+        at, stride = np.zeros_like(rest), 1
         for is_kept, length in zip(
             spread.axes[:0:-1], [self._flat.numbers[k] for k in spread.lengths[::-1]], strict=True
         ):
