@@ -10,7 +10,8 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, NoReturn, cast, overload
+from types import EllipsisType
+from typing import Any, NoReturn, TypeAlias, cast, overload
 
 import numpy as np
 import wgpu
@@ -288,11 +289,14 @@ def check_numpy_out(
         raise ArgumentError(f"{call}out is read-only; {make}, or set out.flags.writeable")
 
 
+_Index: TypeAlias = "slice | int | EllipsisType | Array | np.ndarray | list[int] | list[bool] | None"
+
+
 class Array(Operators, OnGpu):
     """A typed view of a GPU buffer, of any dimensions.
 
-    Items lie in C order, without gaps. Slices and rows (``x[2:5]``, ``x[2]``) along the first dimension are views of
-    the same buffer. ``x[indices]`` copies items or rows, as `take`.
+    Items lie in C order, without gaps. What numpy's indices choose is a view of the same buffer where it has no gaps
+    (``x[2:5]``, ``x[2]``, ``x[:, None]``), else a copy (``x[:, 0]``, ``x[::2]``, ``x[indices]``, ``x[mask]``).
 
     Parameters
     ----------
@@ -640,9 +644,11 @@ class Array(Operators, OnGpu):
         return Array.on(self.lease, self._datatype, length, self._device, self._offset, self._count)
 
     @overload
-    def __getitem__(self, key: slice | int | tuple[slice | int] | Array | np.ndarray | list[int]) -> Array: ...
+    def __getitem__(self, key: _Index | tuple[_Index, ...]) -> Array: ...
     @overload
-    def __getitem__(self, key: Expression | str) -> Expression: ...
+    def __getitem__(self, key: str) -> Expression: ...
+    @overload
+    def __getitem__(self, key: Expression) -> Any: ...  # an Array of a mask
     def __getitem__(self, key: Any) -> Any:
         if type(key) is tuple:
             key = only_index(cast(tuple[Any, ...], key))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from ..errors import ArgumentError, LengthError
 from .datatype import Struct
 from .operations import NUMPY_TYPES, OPERATIONS
-from .program import Flat, Step
+from .program import Flat, Spread, Step
 from .shapes import check_one_shape
 
 #: The items that are computed; other domains are those of a gather, by its number.
@@ -68,9 +68,8 @@ class _Evaluation:
         self._sizes = {_ROOT: self._length(self._program.aligned)}
         for number, step in enumerate(self._program.steps):
             if step.kind in ("gather", "spread"):
-                said = step.last is None
-                size_apart = self._length(self._program.domain(step)) if said else flat.numbers[step.last] + 1
-                self._sizes[number] = size_apart
+                size_apart = self._length(self._program.domain(step))
+                self._sizes[number] = size_apart if step.last is None else flat.numbers[step.last] + 1
         own = [k for k in self._program.aligned if self._program.leaves[k].components == 1]
         check_one_shape("the expression", {flat.names[k]: leaves[k].shape for k in own}, broadcasts=True)
         if self._sizes[_ROOT] is None:
@@ -174,14 +173,15 @@ class _Evaluation:
         return values[np.clip(np.asarray(indices).astype(np.int64), 0, max(size - 1, 0))]
 
     def _repeated(self, number: int, step: Step, domain: int) -> Any:
-        values, spread = self._at(step.args[0], number), step.value
-        if np.ndim(values) == 0 or not spread.axes:
-            return values if np.ndim(values) == 0 else values[0]
-        rest = np.arange(self._sizes[domain])
-        at, stride = np.zeros_like(rest), 1
-        for is_kept, length in zip(
-            spread.axes[:0:-1], [self._flat.numbers[k] for k in spread.lengths[::-1]], strict=True
-        ):
+        values, spread, size = self._at(step.args[0], number), cast(Spread, step.value), self._sizes[domain]
+        if np.ndim(values) == 0:
+            return values
+        if not spread.axes or size is None:
+            return values[0]
+        rest, stride = np.arange(size), 1
+        at = np.zeros_like(rest)
+        for is_kept, number_of_length in zip(spread.axes[:0:-1], spread.lengths[::-1], strict=True):
+            length = self._flat.numbers[number_of_length]
             if is_kept:
                 at, stride = at + stride * (rest % length), stride * length
             rest = rest // length
