@@ -659,10 +659,21 @@ class Array(Operators, OnGpu):
             return self._first_counted(key)
         if type(key) is Expression and key.type != "bool":
             return gather(self, key)
-        if type(key) is slice and self._shape is None and key.step is None:  # slices are many
-            start, length = slice_bounds(key, self._length, "an Array")
-            return Array.on(self.lease, self._datatype, length, self._device, self._offset + start)
+        shape = self._shape
+        if type(key) is slice and key.step is None and shape != ():  # slices and rows are many
+            start, length = slice_bounds(key, self._length if shape is None else shape[0], "an Array")
+            if shape is None:
+                return Array.on(self.lease, self._datatype, length, self._device, self._offset + start)
+            return self._rows(start, length, (length, *shape[1:]))
+        if type(key) is int and shape and -shape[0] <= key < shape[0]:
+            return self._rows(key % shape[0], 1, shape[1:])
         return self._indexed(cast(tuple[Any, ...], key) if isinstance(key, tuple) else (key,))
+
+    def _rows(self, first: int, count: int, viewed: tuple[int, ...]) -> Array:
+        """Return a view of rows along the first dimension, of several, in a shape."""
+        items = prod(cast(tuple[int, ...], self._shape)[1:])
+        offset = self._offset + first * items
+        return Array.on(self.lease, self._datatype, count * items, self._device, offset, None, kept_shape(viewed))
 
     def _indexed(self, keys: tuple[Any, ...]) -> Array:
         if any(

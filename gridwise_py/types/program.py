@@ -433,7 +433,7 @@ class _Flattening:
         if _may_broadcast(ordered):
             self._shaped = []
         for node in ordered:
-            args = tuple(self._of_node[id(arg)] for arg in node.args)
+            args = tuple([self._of_node[id(arg)] for arg in node.args])
             self._of_node[id(node)] = self._added(self._step(node, args))
         results = tuple(self._of_node[id(root)] for root in roots)
         self._results = self._of_one_shape(results)
@@ -535,7 +535,9 @@ class _Flattening:
 
     def _wide(self) -> Wide | None:
         """Return the size of results without a leaf that has it."""
-        results = [] if self._shaped is None else [self._shaped[k] for k in self._results]
+        if self._shaped is None:
+            return None
+        results = [self._shaped[k] for k in self._results]
         shape = next((each.shape for each in results if each.shape is not None), None)
         if shape is None or any(each.has_leaf for each in results):
             return None
@@ -563,7 +565,7 @@ class _Flattening:
             value = self._scalar(cast(str, value), node.type)
         elif kind == "gather":
             last = self._last(args[0])
-        else:
+        elif self._shaped is not None:
             args = self._of_one_shape(args)
         return Step(kind, node.type, args, value, last)
 
@@ -600,18 +602,22 @@ class _Flattening:
 
 def _may_broadcast(nodes: Sequence[Node]) -> bool:
     """Whether some leaves may be repeated: arrays of several shapes, or of one item beside others."""
-    bound = [value for node in nodes for value in _leaf_values(node) if isinstance(value, Bound)]
-    shapes = {(value.array.shape, value.components) for value in bound}
-    if len(shapes) != 1:
-        return len(shapes) > 1
-    named = any(isinstance(value, Leaf) for node in nodes for value in _leaf_values(node))
-    return named and _is_one(_shape_in(bound[0].array, bound[0].components))
-
-
-def _leaf_values(node: Node) -> tuple[Any, ...]:
-    return (
-        (node.value,) if node.kind == "leaf" else cast(tuple[Any, ...], node.value) if node.kind == "component" else ()
-    )
+    shape, named = None, False
+    for node in nodes:
+        if node.kind == "leaf":
+            value = cast("Leaf | Bound", node.value)
+        elif node.kind == "component":
+            value = cast("tuple[Leaf | Bound, int]", node.value)[0]
+        else:
+            continue
+        if type(value) is Bound:
+            own = _shape_in(value.array, value.components)
+            if shape is not None and own != shape:
+                return True
+            shape = own
+        else:
+            named = True
+    return named and _is_one(shape)
 
 
 def _shape_in(array: Stored, components: int) -> tuple[int, ...]:
