@@ -343,6 +343,11 @@ def stored_leaves(call: str, flat: Flat) -> dict[str, Any]:
     return arrays
 
 
+def shape_of(value: Any) -> tuple[int, ...] | None:
+    """Return the shape of an array, or of an expression; None where no Array says it."""
+    return flat_of(value).shape if isinstance(value, EXPRESSIONS) else value.shape
+
+
 def check_one_dimension(call: str, flat: Flat) -> None:
     """Raise ArgumentError where an expression of Arrays has several dimensions."""
     if len(flat.shape or ()) > 1:
@@ -527,10 +532,12 @@ class Call:
     def ravel(self, name: str, value: Any) -> Any:
         """Return all items of an array of several dimensions in C order, as numpy takes them without an axis.
 
-        Other arguments are returned as they are.
+        An expression of several is stored; other arguments are returned as they are.
         """
         items = self.items(name, value, chunked=True, fuses=True)
-        return value if isinstance(items, EXPRESSIONS) or items.ndim == 1 else items.ravel()
+        if isinstance(items, EXPRESSIONS):
+            return asarray(items).ravel() if len(flat_of(items).shape or ()) > 1 else value
+        return value if items.ndim == 1 else items.ravel()
 
     def hold(self, name: str, items: Any, value: Any, known: Mapping[str, Datatype] = STORAGE_DATATYPES) -> Datatype:
         """Take the items that were made of what a caller gave; return their datatype, one of the known ones."""

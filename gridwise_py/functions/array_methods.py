@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from math import prod
 from typing import Any
 
@@ -13,6 +14,7 @@ from ..primitives.convert import Convert
 from ..primitives.fill import Fill
 from ..primitives.fusion import flat_of
 from ..primitives.map import Map
+from ..primitives.strided import Strided
 from ..primitives.take import Take
 from ..runtime.array import OPERATIONS, Array, asarray, new_array
 from ..runtime.context import context_of
@@ -27,6 +29,7 @@ from ..types.datatype import (
 )
 from ..types.expression import Expression, gather, u32
 from ..types.expression_functions import where
+from ..types.shapes import Part, whole_index
 from .arguments import (
     check_not_counted,
     check_range,
@@ -144,8 +147,6 @@ def _taken_so_many(source: Array, indices: Array, length: int, mode: str | None)
 
 def _indices(call: str, indices: Any, length: int, mode: str | None, device: wgpu.GPUDevice) -> Array:
     """Return indices as an Array; those on the host are checked."""
-    if getattr(getattr(indices, "dtype", None), "kind", "") == "b":
-        raise DatatypeError(f"{call}: indices are of bool, but are integers; a mask chooses with gw.compress(mask, x)")
     items = index_array(call, "indices", indices)
     if isinstance(items, Array):
         return items
@@ -181,17 +182,75 @@ def evaluate(
             else f"store it, and convert that: gw.asarray(x).astype('{wanted}')"
         )  # fmt: skip
         raise ArgumentError(f"{call}: the expression is of {gives}, not of {wanted}; {remedy}")
-    if (size is None) == (not flat.program.aligned):
+    if (size is None) == (not flat.has_size):
         which = "its leaves say how many items it has; leave out size=" if size is not None else "give size="
         raise ArgumentError(f"{call}: {which}" if size is not None else f"{call}: no leaf says how many items; {which}")
     device = device_of(*arrays.values(), device=device)
     primitive = keep_primitive(Map, device, flat.without_arrays())
     output = None if size is None else new_array(context_of(device), size, gives)
-    return primitive.run_once(**arrays, output=output)["output"]
+    result = primitive.run_once(**arrays, output=output)["output"]
+    return result if flat.shape in (None, result.shape) else result.viewed_as(flat.shape)
 
 
 def _copied(array: Array) -> Array:
     return convert(array, array.datatype)
 
 
-OPERATIONS.update(copy=_copied, convert=convert, fill=fill, take=take_items, evaluate=evaluate)
+def _strided(array: Array, part: Part) -> Array:
+    """Return a copy of a part whose items do not lie one after another."""
+    shape, source = part.shape, array
+    if array.datatype.is_several:
+        source, each = _words_of(array), array.datatype.elements
+        strides = (*(each * stride for stride in part.strides), 1)
+        part = Part(each * part.start, (*shape, each), strides)
+    kept = [k for k, length in enumerate(part.shape) if length != 1]
+    part = Part(part.start, tuple(part.shape[k] for k in kept), tuple(part.strides[k] for k in kept))
+    primitive = keep_primitive(Strided, array.device, source.datatype.name, part=part)
+    found = primitive.run_once(input=source)["output"]
+    return _items_of(found, array.datatype).viewed_as(shape) if source is not array else found.viewed_as(shape)
+
+
+def _index(array: Array, keys: tuple[Any, ...]) -> Array:
+    """Return the items that an index with one array, list or mask chooses, as numpy's advanced indexing."""
+    call = "x[indices]"
+    keys = tuple(np.asarray(key, None if key else np.int64) if isinstance(key, list) else key for key in keys)
+    places = [k for k, key in enumerate(keys) if isinstance(key, (Array, np.ndarray, list, Expression))]
+    index = keys[places[0]]
+    if len(places) > 1 or (isinstance(index, Expression) and len(keys) > 1):
+        raise ArgumentError(
+            f"{call}: one index array is taken, alone or beside slices and integers; of rows and columns make places "
+            f"of items, x.ravel()[i * x.shape[1] + j]"
+        )
+    if isinstance(index, Expression) or index.dtype.kind == "b":
+        return _chosen(call, array, keys, index)
+    keys = whole_index(keys, array.shape)
+    place = next(k for k, key in enumerate(keys) if key is index)
+    apart = [k for k, key in enumerate(keys) if k == place or not (key is None or isinstance(key, slice))]
+    axis = place - sum(k < place for k in apart)
+    if axis and apart[-1] - apart[0] >= len(apart):
+        raise ArgumentError(f"{call}: slices lie between an integer and an index array; index step by step, x[0][:, i]")
+    rest = (
+        array if len(keys) == array.ndim == len(apart) == 1 else array[(*keys[:place], slice(None), *keys[place + 1 :])]
+    )
+    return take_items(call, rest, index, axis, None)
+
+
+def _chosen(call: str, array: Array, keys: tuple[Any, ...], mask: Any) -> Array:
+    """Return the items, or rows, where a mask holds: those of a mask on the GPU carry their count."""
+    if len(keys) > 1:
+        raise ArgumentError(f"{call}: a mask is alone in the brackets; give its places, gw.flatnonzero(mask)")
+    if not isinstance(mask, np.ndarray):
+        selections = importlib.import_module(".selections", __package__)
+        is_rows = isinstance(mask, Array) and mask.ndim < array.ndim
+        return selections.compress(mask, array, axis=0) if is_rows else selections.extract(mask, array)
+    if mask.shape != array.shape[: mask.ndim]:
+        raise BoundsError(
+            f"{call}: the mask has shape {mask.shape}, but the Array {array.shape}; give one of its shape"
+        )
+    rows = array.reshape(mask.size, *array.shape[mask.ndim :])
+    return take_items(call, rows, np.flatnonzero(mask), 0, None)
+
+
+OPERATIONS.update(
+    index=_index, strided=_strided, copy=_copied, convert=convert, fill=fill, take=take_items, evaluate=evaluate
+)

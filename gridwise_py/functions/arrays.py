@@ -11,7 +11,7 @@ import numpy as np
 import wgpu
 
 from ..errors import ArgumentError, BoundsError, DatatypeError, LengthError
-from ..primitives.broadcast_add import BroadcastAdd, broadcast_shapes
+from ..primitives.broadcast_add import BroadcastAdd
 from ..primitives.fill import Arange
 from ..primitives.fusion import EXPRESSIONS, flat_of
 from ..primitives.reduce import Reduce
@@ -35,6 +35,7 @@ from ..types.expression import as_node
 from ..types.expression_functions import where
 from ..types.operators import Max, Min
 from ..types.options import one_of
+from ..types.shapes import broadcast_shape
 from .arguments import (
     Call,
     argument_array,
@@ -506,7 +507,7 @@ def _search_computed(
     flat = flat_of(x2)
     arrays = stored_leaves(call, flat)
     device = device_of(x1, sorter, *arrays.values(), device=device)
-    if (size is None) == (not flat.program.aligned):
+    if (size is None) == (not flat.has_size):
         raise ArgumentError(
             f"{call}: no leaf of x2 says how many items it has; give size="
             if size is None
@@ -614,7 +615,7 @@ def add_broadcast(call: str, a: Any, b: Any, out: Any, device: wgpu.GPUDevice | 
     made = Call(call, device)
     datatype = made.promote({"a": a, "b": b})
     shapes = {name: made.arrays[name].shape if name in made.arrays else () for name in ("a", "b")}
-    shape = broadcast_shapes(call, *shapes.values())
+    shape = broadcast_shape(call, list(shapes.values()))
     target = _written_directly(call, out, shape, datatype, made.device if made.on_gpu else None, "same_kind")
     kinds = {name: made.datatypes.get(name, datatype).name for name in ("a", "b")}
     primitive = made.primitive(

@@ -24,6 +24,7 @@ from ..types.expression_functions import StructExpression
 from ..types.operations import NUMPY_TYPES
 from ..types.operators import BinOp, Max, Min
 from ..types.options import integer
+from ..types.shapes import broadcast_shape
 from .arguments import Call, argument_array, argument_datatype, deliver, device_of, is_weak, numpy_result
 from .families import describe
 from .reductions import narrow_numbers, reduce
@@ -46,20 +47,11 @@ def _beside(call: str, values: tuple[Any, ...]) -> list[Any]:
         if isinstance(value, Operators) and not isinstance(value, Later)
         for _, array in flat_of(value.as_expression()).arrays
     ]
-    shapes = [array.shape for array in arrays if array.ndim]
     made: list[Any] = []
     for value in values:
         on_gpu = isinstance(value, (Operators, StructExpression))
         if not (on_gpu or value is None or is_weak(value) or isinstance(value, np.generic)):
             items = narrow_numbers(value, argument_array(call, "an argument", value))
-            if items.ndim and shapes and items.shape != shapes[0]:
-                try:
-                    items = np.broadcast_to(items, shapes[0])
-                except ValueError:
-                    raise LengthError(
-                        f"{call}: shapes {items.shape} and {shapes[0]} differ, and results have the second, that of an "
-                        f"Array; give an array that numpy broadcasts to it"
-                    ) from None
             value = asarray(items, device_of(*arrays))
         made.append(value)
     return made
@@ -76,16 +68,9 @@ def _compute(
     device = device_of(device=device)
     for items in given:
         argument_datatype(call, "x", items, items.dtype, LEAF_DATATYPES)
-    try:
-        shape = np.broadcast_shapes(*(items.shape for items in given))
-    except ValueError as error:
-        raise LengthError(f"{call}: {error}") from None
-    of_shape = [items if items.ndim == 0 and shape else np.broadcast_to(items, shape) for items in given]
-    if 0 in shape:
-        return deliver(call, np.empty(shape, dtype), out)
-    arrays = [asarray(items if items.ndim == 0 and shape else items.reshape(-1), device) for items in of_shape]
+    broadcast_shape(call, [items.shape for items in given])  # raises before anything is uploaded
     with np.errstate(all="ignore"):
-        found = asarray(function(*arrays)).to_numpy().astype(dtype, copy=False).reshape(shape)
+        found = asarray(function(*(asarray(items, device) for items in given))).to_numpy().astype(dtype, copy=False)
     return deliver(call, numpy_result(found), out)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
+from math import prod
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -28,6 +29,7 @@ from ..types.expression import LEAF_DATATYPES, Expression, as_node, index
 from ..types.expression_functions import StructExpression, where
 from ..types.operators import Add, BinOp, Max, Min, Multiply
 from ..types.options import integer
+from ..types.shapes import check_one_shape
 from .arguments import (
     HostItems,
     argument_array,
@@ -36,6 +38,7 @@ from .arguments import (
     check_one_length,
     device_of,
     keep_primitive,
+    shape_of,
     stored_leaves,
     without_doubles,
 )
@@ -537,6 +540,10 @@ class _Call:
         taken = self._keys | {name: self._take(name, value, is_key=False) for name, value in values.items()}
         stored = {name: column.items for name, column in taken.items() if not isinstance(column.items, EXPRESSIONS)}
         check_one_length(_CALL, {name: int(items.size) for name, items in stored.items()}, "rows")
+        shapes = {name: shape_of(column.items) for name, column in taken.items()}
+        check_one_shape(
+            _CALL, {name: shape for name, shape in shapes.items() if shape is not None and prod(shape) != 1}
+        )
 
     def _take(self, name: str, value: Any, *, is_key: bool) -> _Column:
         """Take a column, and return it."""
@@ -710,7 +717,8 @@ class _Call:
         least, most = column.find_ends()
         if most - least >= 1 << 32:
             refuse_wide(_CALL, name, as_datatype(column.items.dtype, ITEM_DATATYPES), how)
-        distances = column.items.astype(np.uint32) - np.uint32(least & 0xFFFFFFFF)  # of small integers theirs would wrap
+        # In u32, because differences of small integers would wrap.
+        distances = column.items.astype(np.uint32) - np.uint32(least & 0xFFFFFFFF)
         if present is not None:
             distances = np.where(present.items, distances, np.uint32(0))
         squares, high = np.square(distances, dtype=np.uint64), None

@@ -29,8 +29,18 @@ from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, ItemDa
 from ..types.expression import LEAF_DATATYPES, Expression, f32
 from ..types.operators import Add, BinOp, BinOpLike, Max, Min, Multiply, Or, as_binop
 from ..types.program import Flat
+from ..types.shapes import broadcast_shape
 from ..warn import warn
-from .arguments import Call, argument_array, argument_datatype, deliver, device_of, numpy_result, without_doubles
+from .arguments import (
+    Call,
+    argument_array,
+    argument_datatype,
+    deliver,
+    device_of,
+    numpy_result,
+    shape_of,
+    without_doubles,
+)
 from .families import family
 from .repeated_calls import one_shot
 from .signatures import AxisLike, ExtremeCall, ReduceCall, SumCall, typed_as
@@ -209,6 +219,9 @@ def masked_items(call: str, x: Any, mask: Any, device: wgpu.GPUDevice | None) ->
             mask = asarray(np.broadcast_to(mask, shape), device)
         except ValueError as error:
             raise LengthError(f"{call}: where has shape {mask.shape}, but x {shape}: {error}") from None
+    shapes = [shape for each in (items, mask) if (shape := shape_of(each)) is not None]
+    if len(shapes) == 2 and broadcast_shape(call, shapes) != shapes[0]:
+        raise LengthError(f"{call}: where has shape {shapes[-1]}, but x {shapes[0]}; give one that broadcasts to that")
     return items, mask
 
 

@@ -14,7 +14,7 @@ import wgpu
 from ..errors import ArgumentError, BoundsError, DatatypeError, LengthError
 from ..primitives import ArgSort, MergeSort, Sort, SortPairs
 from ..primitives.engines.merge_order import Less
-from ..primitives.fusion import EXPRESSIONS
+from ..primitives.fusion import EXPRESSIONS, flat_of
 from ..primitives.nth_element import MOST_PLACES, NthElement
 from ..primitives.reduce_axis import one_axis
 from ..primitives.top_k import TopK, TopKMode
@@ -401,8 +401,8 @@ def nth_element(x: Rankable, k: int | Sequence[int] | np.ndarray, *, device: wgp
         raise DatatypeError(f"{call}: k={k!r:.60} must be an integer, or several")
     places = asked.reshape(-1).astype(np.int64)
     length = call.sizes.get("input")
-    if length is None:  # of an expression, how many items its Arrays have
-        length = max((array.size for array in call.arrays.values()), default=0)
+    if length is None:  # of an expression
+        length = flat_of(x).size
     if any(array.count is not None for array in call.arrays.values() if isinstance(array, Array)):
         least = 0
     else:

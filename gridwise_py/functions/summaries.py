@@ -41,6 +41,7 @@ from ..types.expression_functions import StructExpression, bitcast, moments, res
 from ..types.operators import Add, And, BinOp, Max, Min, Or
 from ..types.options import integer
 from ..types.program import Flat
+from ..types.shapes import check_one_shape
 from ..types.struct_operators import ArgMax, ArgMin, ArgMinMax, ArgRank, MinMax, Moments, WideSum
 from .arguments import (
     Call,
@@ -49,6 +50,7 @@ from .arguments import (
     deliver,
     device_of,
     keep_primitive,
+    shape_of,
     stored_leaves,
     without_doubles,
 )
@@ -269,7 +271,7 @@ class Reduction:
     @property
     def size(self) -> int:
         """The number of items that there is room for."""
-        return self.array.size if self.is_wide else max((each.size for each in self._arrays), default=0)
+        return self.array.size if self.is_wide else flat_of(self.value).size
 
     @property
     def is_counted(self) -> bool:
@@ -1047,6 +1049,8 @@ def average(
         places = np.arange(pair[1].size, dtype=np.uint32).reshape(pair[1].shape)
         pair[1] = take(pair[1].ravel(), _along_axis(call, places, pair[0].shape, axis))
     if not _on_host(pair):
+        shapes = {name: shape_of(each) for name, each in zip(("x", "weights"), pair, strict=True)}
+        check_one_shape(call, {name: shape for name, shape in shapes.items() if shape is not None})
         target = device_of(*(each for each in pair if isinstance(each, Array)), device=device)
         items, shares = (
             f32(asarray(narrow_numbers(given, each), target) if isinstance(each, np.ndarray) else each)

@@ -17,7 +17,7 @@ from functools import lru_cache
 
 from ..types.datatype import STORAGE_DATATYPES
 from ..types.operations import operation_text
-from ..types.program import Program, Step
+from ..types.program import Program, Spread, Step
 from ..types.wgsl_function import function_texts
 from .layout import Operand
 
@@ -254,8 +254,10 @@ class Writer:
 
     def _step(self, step: Step, position: _Position) -> str:
         kind = position.type(step.type)
-        if step.kind in ("leaf", "single", "component"):
+        if step.kind in ("leaf", "component"):
             return self._loaded(step, position)
+        if step.kind == "spread":
+            return self._repeated(step, position)
         if step.kind == "index":
             at = self._index(position)
             return at if position.lanes == 1 else f"vec4<u32>({at}) + vec4<u32>(0u, 1u, 2u, 3u)"
@@ -284,13 +286,9 @@ class Writer:
     # ---- leaves
 
     def _loaded(self, step: Step, position: _Position) -> str:
-        kind = position.type(step.type)
         if step.kind == "component":
             return self._component(step, position)
         load, datatype = f"{self._name}_{step.value}", self._program.leaves[step.number].datatype
-        if step.kind == "single":
-            value = _widened(f"load_{load}(0u)", datatype, 1)
-            return value if position.lanes == 1 else f"{kind}({value})"
         # A leaf that is read at other items, too, is bound as a whole.
         at = "i" if position.is_root and step.value in self._program.streamed else self._index(position)
         if position.lanes == 1:
@@ -350,15 +348,72 @@ class Writer:
         place, kind = self._values[indices, position.at], position.type("u32")
         if self._program.steps[indices].type == "i32":
             place = f"{kind}(max({place}, {position.type('i32')}(0)))"
-        domain, last = self._program.domain(step), ""
-        if domain:
-            last = self._field(f"last_{domain[0]}")
+        last = self._last(step)
+        if last:
             place = f"min({place}, {last if position.lanes == 1 else f'{kind}({last})'})"
         place = self._let(place)
         if position.lanes == 1:
             return self._at([x], _Position(place, last))[0]
         found = [self._at([x], _Position(f"{place}.{lane}", last))[0] for lane in _LANES]
         return f"{position.type(step.type)}({', '.join(found)})"
+
+    def _last(self, step: Step) -> str:
+        """Return the index of the last item of an operand that has a length of its own; "" if it has none."""
+        if step.last is not None:
+            return self._field(f"number_{step.last}")
+        domain = self._program.domain(step)
+        return self._field(f"last_{domain[0]}") if domain else ""
+
+    # ---- operands that are repeated
+
+    def _repeated(self, step: Step, position: _Position) -> str:
+        (x,), spread, kind = step.args, step.value, position.type(step.type)
+
+        def value(lane: int, lanes: int = 1) -> str:
+            at = self._reached(spread, position, lane)
+            return self._at([x], _Position(at, self._last(step) if self._moves(x) else "", lanes))[0]
+
+        if position.lanes == 1:
+            return value(0)
+        if not spread.in_fours:
+            return f"{kind}({', '.join(map(value, range(4)))})"
+        is_row = spread.axes and spread.axes[-1]
+        return value(0, 4) if is_row else f"{kind}({value(0)})"
+
+    def _moves(self, operand: int) -> bool:
+        """Whether steps at the place of an operand read it at other items."""
+        return any(self._program.steps[k].kind in ("next", "flip") for k in self._program.within([operand]))
+
+    def _reached(self, spread: Spread, position: _Position, lane: int) -> str:
+        """Return the index of the item of the operand of a spread that an item of a position is."""
+        if not spread.axes:
+            return "0u"
+        rest, terms, stride = self._index(position), list[str](), ""
+        for is_kept, number in zip(spread.axes[:0:-1], spread.lengths[::-1], strict=True):
+            length = self._field(f"number_{number}")
+            rest, place = self._divided(rest, length, position)
+            if lane:
+                rest, place = self._divided_behind(lane, rest, place, length, position)
+                lane = 0
+            if is_kept:
+                terms.append(f"{stride}{place}")
+                stride += f"{length} * "
+        if spread.axes[0]:
+            terms.append(f"{stride}{rest}")
+        return self._shared(("reached", spread, *terms), position, lambda: " + ".join(terms))
+
+    def _divided(self, index: str, length: str, position: _Position) -> tuple[str, str]:
+        """Return the quotient and the remainder."""
+        quotient = self._shared(("quotient", index, length), position, lambda: f"{index} / {length}")
+        return quotient, self._shared(("rest", index, length), position, lambda: f"{index} - {quotient} * {length}")
+
+    def _divided_behind(self, lane: int, quotient: str, rest: str, length: str, position: _Position) -> tuple[str, str]:
+        """Return quotient and remainder of one of the next three indices.
+
+        At most one row ends among the four, also where rows have 2 items: the first index is a multiple of 4.
+        """
+        carry = self._shared(("carry", lane, length), position, lambda: f"select(0u, 1u, {rest} + {lane}u >= {length})")
+        return f"({quotient} + {carry})", f"({rest} + {lane}u - {carry} * {length})"
 
 
 def _widened(text: str, datatype: str, lanes: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -97,10 +98,14 @@ class Fusion(OfProgram):
         """The arrays that are part of it, by the names of their leaves."""
         return dict(self.flat.arrays)
 
-    def _measure(self) -> int | None:
-        """Return the leaf that says how many items there are; None if none does."""
+    @cached_property
+    def _measure(self) -> tuple[int, Any] | None:
+        """The leaf that says how many items there are, and how many of its items are one; None if none does."""
+        if self.flat.wide is not None:
+            return self.flat.wide.leaf, self.flat.wide.per
         aligned, forms = self.flat.program.aligned, self.flat.program.leaves
-        return next((k for k in aligned if forms[k].components == 1), aligned[0] if aligned else None)
+        found = next((k for k in aligned if forms[k].components == 1), aligned[0] if aligned else None)
+        return None if found is None else (found, forms[found].components)
 
     def arguments(self, arguments: tuple[Argument, ...]) -> tuple[Argument, ...]:
         """Return a primitive's arguments with the leaves in place of the one that this expression is.
@@ -124,7 +129,7 @@ class Fusion(OfProgram):
             if isinstance(length, (SameAs, UpTo)) and length.argument == self.argument:
                 each = replace(each, length=self._length_of_all(length))
             found.append(each)
-        if self._measure() is None and not any(each.is_output and each.length is None for each in found):
+        if self._measure is None and not any(each.is_output and each.length is None for each in found):
             raise ArgumentError(
                 "nothing says how many items the expression has: it has no leaf that is read item by item; add one, "
                 "such as gw.u32('x')"
@@ -132,20 +137,15 @@ class Fusion(OfProgram):
         return tuple(found)
 
     def _length_of_all(self, length: SameAs | UpTo) -> Any:
-        measure = self._measure()
-        if measure is None:
+        if self.measure is None:
             return None
-        name = self.flat.names[measure]
-        if isinstance(length, UpTo):
-            return replace(length, argument=name, per=length.per * self.flat.program.leaves[measure].components)
-        return replace(length, argument=name, per=length.per * self.flat.program.leaves[measure].components)
+        name, per = self.measure
+        return replace(length, argument=name, per=length.per * per)
 
     def _leaves(self, own: Argument) -> list[Argument]:
         """Return the arguments that are leaves, those that others refer to first."""
-        program, names, measure = self.flat.program, self.flat.names, self._measure()
-        same: dict[int, int] = {}
-        if measure is not None:
-            same = {k: measure for k in program.aligned if k != measure}
+        program, names, (measure, _) = self.flat.program, self.flat.names, self._measure or (-1, 1)
+        same = {k: measure for k in program.aligned if k != measure}
         for leaves in program.gathered():
             same |= {k: leaves[0] for k in leaves[1:] if k not in same and k != measure and leaves[0] != k}
         found: list[Argument] = []
@@ -163,16 +163,15 @@ class Fusion(OfProgram):
         return found
 
     @property
-    def measure(self) -> tuple[str, int] | None:
+    def measure(self) -> tuple[str, Any] | None:
         """The leaf that says how many items there are, and how many of its items are one; None if none does."""
-        found = self._measure()
-        return None if found is None else (self.flat.names[found], self.flat.program.leaves[found].components)
+        return None if self._measure is None else (self.flat.names[self._measure[0]], self._measure[1])
 
     def stream_leaves(self, own: Argument) -> Iterator[tuple[Argument, bool, int]]:
         """Yield the arguments that are leaves, whether one is the measure, and the components of an item of it."""
-        measure = self._measure()
+        measure, per = self._measure or (-1, 1)
         for k, leaf in enumerate(self._leaves(own)):
-            yield leaf, k == measure, self.flat.program.leaves[k].components
+            yield leaf, k == measure, per if k == measure else self.flat.program.leaves[k].components
 
     def source(self, layout: Layout, items: int) -> Source:
         """Return the expression as a kernel reads it, with so many items.
@@ -200,17 +199,13 @@ class Fusion(OfProgram):
         LengthError
             If a leaf of several components has a part of an item.
         """
-        flat, program = self.flat, self.flat.program
-        measure = self._measure()
-        items = layout["output"].length if measure is None else layout[flat.names[measure]].length
+        flat, measure = self.flat, self.measure
+        items: Any = layout["output" if measure is None else measure[0]].length
         if measure is not None:
-            components = program.leaves[measure].components
-            if items % components:
-                raise LengthError(
-                    f"{flat.names[measure]} has {items} items, but is of {components} components; give a multiple of "
-                    f"{components}"
-                )
-            items //= components
+            name, per = measure
+            if items % per and flat.wide is None:
+                raise LengthError(f"{name} has {items} items, but is of {per} components; give a multiple of {per}")
+            items //= per
         elif flat.fields:
             items //= len(flat.fields)
         return self.source(layout, items)

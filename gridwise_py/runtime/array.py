@@ -10,7 +10,8 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, NoReturn, cast, overload
+from types import EllipsisType
+from typing import Any, NoReturn, TypeAlias, cast, overload
 
 import numpy as np
 import wgpu
@@ -44,6 +45,7 @@ from ..types.datatype import (
 from ..types.expression import Expression, Operators, gather, stored, stored_field
 from ..types.expression_functions import StructExpression
 from ..types.options import integer
+from ..types.shapes import indexed, whole_index
 from .context import DeviceContext, check_device, context_of
 from .device import default_device
 from .host_items import float64_holds, integers_and_nulls
@@ -287,11 +289,14 @@ def check_numpy_out(
         raise ArgumentError(f"{call}out is read-only; {make}, or set out.flags.writeable")
 
 
+_Index: TypeAlias = "slice | int | EllipsisType | Array | np.ndarray | list[int] | list[bool] | None"
+
+
 class Array(Operators, OnGpu):
     """A typed view of a GPU buffer, of any dimensions.
 
-    Items lie in C order, without gaps. Slices and rows (``x[2:5]``, ``x[2]``) along the first dimension are views of
-    the same buffer. ``x[indices]`` copies items or rows, as `take`.
+    Items lie in C order, without gaps. What numpy's indices choose is a view of the same buffer where it has no gaps
+    (``x[2:5]``, ``x[2]``, ``x[:, None]``), else a copy (``x[:, 0]``, ``x[::2]``, ``x[indices]``, ``x[mask]``).
 
     Parameters
     ----------
@@ -634,50 +639,69 @@ class Array(Operators, OnGpu):
         return Array.on(self.lease, self._datatype, length, self._device, self._offset, self._count)
 
     @overload
-    def __getitem__(self, key: slice | int | tuple[slice | int] | Array | np.ndarray | list[int]) -> Array: ...
+    def __getitem__(self, key: _Index | tuple[_Index, ...]) -> Array: ...
     @overload
-    def __getitem__(self, key: Expression | str) -> Expression: ...
+    def __getitem__(self, key: str) -> Expression: ...
+    @overload
+    def __getitem__(self, key: Expression) -> Any: ...  # an Array of a mask
     def __getitem__(self, key: Any) -> Any:
         if type(key) is tuple:
             key = only_index(cast(tuple[Any, ...], key))
         if type(key) is str and isinstance(self._datatype, Struct):
             self._check_uncounted()
-            return stored_field(self.ravel().view("u32"), self._datatype.fields, key)
+            return stored_field((self if self.shape else self.reshape(1)).view("u32"), self._datatype.fields, key)
         if self._count is not None:
             return self._first_counted(key)
-        if type(key) is Expression:
+        if type(key) is Expression and key.type != "bool":
             return gather(self, key)
         shape = self._shape
-        # Asked first: slices are many, and isinstance() takes long for an abstract class.
-        if type(key) is not slice and isinstance(key, (Array, np.ndarray, list)) and shape != ():
-            return OPERATIONS["take"]("x[indices]", self, key, 0, None)
-        if shape is None:
-            start, length = slice_bounds(key, self._length, "an Array")
-            return Array.on(self.lease, self._datatype, length, self._device, self._offset + start)
-        if not shape:
-            raise BoundsError(
-                f"an Array of shape () is one item, without dimensions to index by {key!r}: array.item() copies it "
-                f"from the GPU, array.reshape(1) is a view with one dimension"
-            )
-        first, *rest = shape
-        row_items = prod(rest)
-        if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
-            row = operator.index(cast(int, key))
-            if not -first <= row < first:
-                raise BoundsError(f"index {row} is not in {self!r}, whose first dimension has length {first}")
-            start, length, viewed = row % first, 1, tuple(rest)
-        elif isinstance(key, tuple):
-            raise ImplicitConversionError(
-                f"an Array of shape {shape} cannot be indexed by {key!r}: only views along the first dimension have "
-                f"no gaps; index step by step (array[1][2:5]), or copy the items first, array.to_numpy()[…]"
-            )
-        else:
-            start, length = slice_bounds(key, first, "an Array")
-            viewed = (length, *rest)
+        if type(key) is slice and key.step is None and shape != ():  # slices and rows are many
+            start, length = slice_bounds(key, self._length if shape is None else shape[0], "an Array")
+            if shape is None:
+                return Array.on(self.lease, self._datatype, length, self._device, self._offset + start)
+            return self._rows(start, length, (length, *shape[1:]))
+        if type(key) is int and shape and -shape[0] <= key < shape[0]:
+            return self._rows(key % shape[0], 1, shape[1:])
+        return self._indexed(cast(tuple[Any, ...], key) if isinstance(key, tuple) else (key,))
+
+    def _rows(self, first: int, count: int, viewed: tuple[int, ...]) -> Array:
+        """Return a view of rows along the first dimension, of several, in a shape."""
+        items = prod(cast(tuple[int, ...], self._shape)[1:])
+        offset = self._offset + first * items
+        return Array.on(self.lease, self._datatype, count * items, self._device, offset, None, kept_shape(viewed))
+
+    def _indexed(self, keys: tuple[Any, ...]) -> Array:
+        if any(
+            isinstance(key, (Array, list, Expression)) or (isinstance(key, np.ndarray) and key.ndim) for key in keys
+        ):
+            return OPERATIONS["index"](self, keys)
+        if len(keys) == 1 and isinstance(keys[0], (bool, np.bool_)):
+            return self[None] if keys[0] else self[None][:0]
+        part = indexed(whole_index([self._basic(key) for key in keys], self.shape), self.shape)
+        if not part.is_contiguous:
+            return OPERATIONS["strided"](self, part)
+        offset = self._offset + part.start
         return Array.on(
-            self.lease, self._datatype, length * row_items, self._device, self._offset + start * row_items, None,
-            None if len(viewed) == 1 else viewed,
-        )  # fmt: skip
+            self.lease, self._datatype, prod(part.shape), self._device, offset, None, kept_shape(part.shape)
+        )
+
+    def _basic(self, key: Any) -> Any:
+        """Return a key as an int, a slice, None or an ellipsis."""
+        if isinstance(key, slice):
+            try:
+                key.indices(0)
+            except (TypeError, ValueError) as error:
+                kind = DatatypeError if isinstance(error, TypeError) else ArgumentError
+                raise kind(f"an Array cannot be sliced by {key!r}: {error}") from error
+            return key
+        if key is None or key is ...:
+            return key
+        if not hasattr(key, "__index__") or isinstance(key, (bool, np.bool_)):
+            raise BoundsError(
+                f"an Array cannot be indexed by {key!r:.60}: indices are integers, slices, None, ..., and one array of "
+                f"integers or bools; for anything else copy the items first, array.to_numpy()[…]"
+            )
+        return operator.index(key)
 
     def __setitem__(self, _key: Any, _value: Any) -> NoReturn:
         raise DatatypeError(

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from math import prod
+from typing import Any, cast
 
 import numpy as np
 
 from ..errors import ArgumentError, LengthError
 from .datatype import Struct
 from .operations import NUMPY_TYPES, OPERATIONS
-from .program import Flat, Step
+from .program import Flat, Spread, Step
 from .shapes import check_one_shape
 
 #: The items that are computed; other domains are those of a gather, by its number.
@@ -66,13 +67,16 @@ class _Evaluation:
         self._values: dict[tuple[int, int], Any] = {}
         self._sizes = {_ROOT: self._length(self._program.aligned)}
         for number, step in enumerate(self._program.steps):
-            if step.kind == "gather":
-                self._sizes[number] = self._length(self._program.domain(step))
+            if step.kind in ("gather", "spread"):
+                size_apart = self._length(self._program.domain(step))
+                self._sizes[number] = size_apart if step.last is None else flat.numbers[step.last] + 1
         own = [k for k in self._program.aligned if self._program.leaves[k].components == 1]
         check_one_shape("the expression", {flat.names[k]: leaves[k].shape for k in own}, broadcasts=True)
         if self._sizes[_ROOT] is None:
             self._sizes[_ROOT] = size
         self._shape = leaves[own[0]].shape if own else (self._sizes[_ROOT] or 0,)
+        if flat.wide is not None:
+            self._shape, self._sizes[_ROOT] = flat.wide.shape, prod(flat.wide.shape)
         if self._sizes[_ROOT] is None:
             self._shape = ()
 
@@ -119,8 +123,6 @@ class _Evaluation:
         kind, dtype = step.kind, NUMPY_TYPES[step.type]
         if kind == "leaf":
             return self._leaves[step.number].astype(dtype, copy=False)
-        if kind == "single":
-            return self._leaves[step.number][0].astype(dtype)
         if kind == "component":
             leaf, place = step.number, step.component
             return self._leaves[leaf][place :: self._program.leaves[leaf].components].astype(dtype, copy=False)
@@ -134,6 +136,8 @@ class _Evaluation:
             return self._scalars[step.number]
         if kind == "gather":
             return self._gathered(number, step, self._values[step.args[1], domain])
+        if kind == "spread":
+            return self._repeated(number, step, domain)
         args = [self._values[k, domain] for k in step.args]
         if kind in ("previous", "next", "flip"):
             return _moved(kind, args[0])
@@ -167,6 +171,21 @@ class _Evaluation:
         if np.ndim(values) == 0:
             return values
         return values[np.clip(np.asarray(indices).astype(np.int64), 0, max(size - 1, 0))]
+
+    def _repeated(self, number: int, step: Step, domain: int) -> Any:
+        values, spread, size = self._at(step.args[0], number), cast(Spread, step.value), self._sizes[domain]
+        if np.ndim(values) == 0:
+            return values
+        if not spread.axes or size is None:
+            return values[0]
+        rest, stride = np.arange(size), 1
+        at = np.zeros_like(rest)
+        for is_kept, number_of_length in zip(spread.axes[:0:-1], spread.lengths[::-1], strict=True):
+            length = self._flat.numbers[number_of_length]
+            if is_kept:
+                at, stride = at + stride * (rest % length), stride * length
+            rest = rest // length
+        return values[at + stride * rest if spread.axes[0] else at]
 
 
 def _moved(kind: str, values: Any) -> Any:

@@ -9,15 +9,22 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol, cast
+from math import prod
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, cast
 
 from ..errors import ArgumentError
 from ..settings import ShaderChecks, strictest
 from .datatype import DATATYPES, Datatype, Struct
-from .shapes import check_one_shape
+from .shapes import broadcast_shape, check_one_shape, merged
 
-#: Steps that compute their operand at another item.
-MOVES = ("previous", "next", "flip", "gather")
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+#: Steps that compute their operand at another item; that of the last two has a length of its own.
+MOVES = ("previous", "next", "flip", "gather", "spread")
+#: The shape of what has leaves that are arguments: it is known when these are given.
+_ANY_SHAPE = (-1,)
+_Shape: TypeAlias = tuple[int, ...] | None
 
 
 class Stored(Protocol):
@@ -39,8 +46,17 @@ class Stored(Protocol):
         ...
 
     @property
+    def count(self) -> Any:
+        """How many items count, where only the GPU knows it; else None."""
+        ...
+
+    @property
     def place(self) -> tuple[Any, ...]:
         """Return what is equal for arrays that show the same items."""
+        ...
+
+    def viewed_as(self, shape: tuple[int, ...]) -> Stored:
+        """Return a view with another shape of as many items."""
         ...
 
     def to_numpy(self) -> Any:
@@ -108,24 +124,47 @@ class LeafForm:
 
 
 @dataclass(frozen=True)
+class Spread:
+    """How an operand is repeated in a larger shape.
+
+    Attributes
+    ----------
+    axes : tuple of bool
+        For each dimension of that, after neighbours that are reached as one were merged: whether the operand goes along
+        it, or is repeated. Without any it is one item.
+    lengths : tuple of int
+        Which numbers are the lengths of all dimensions but the first.
+    in_fours : bool
+        Whether four items, from a multiple of 4 on, never lie in two rows of the last dimension.
+    """
+
+    axes: tuple[bool, ...] = ()
+    lengths: tuple[int, ...] = ()
+    in_fours: bool = True
+
+
+@dataclass(frozen=True)
 class Step:
     """One operation.
 
     Attributes
     ----------
     kind, type : str
-        Those of the expression. ``"single"`` is a leaf of one item, which every item reads.
+        Those of the expression; or ``"spread"``, an operand of a smaller shape that is repeated.
     args : tuple of int
         The numbers of the steps that it uses.
     value : object
-        For a leaf, a number or a scalar, its number among them; for a component of a leaf, that and its place; else the
-        value of the expression.
+        For a leaf, a number or a scalar, its number among them; for a component of a leaf, that and its place; for what
+        is repeated a Spread; else the value of the expression.
+    last : int or None
+        Of a gather or a spread whose operand has no leaf of its length: which number is the index of the last item.
     """
 
     kind: str
     type: str
     args: tuple[int, ...] = ()
     value: Any = None
+    last: int | None = None
 
     @property
     def number(self) -> int:
@@ -161,9 +200,7 @@ class Program:
 
     def with_leaves(self, numbers: Sequence[int]) -> Program:
         """Return it with other numbers of the leaves."""
-        steps = tuple(
-            replace(step, value=numbers[step.value]) if step.kind in ("leaf", "single") else step for step in self.steps
-        )
+        steps = tuple(replace(step, value=numbers[step.value]) if step.kind == "leaf" else step for step in self.steps)
         return replace(self, steps=steps)
 
     @cached_property
@@ -181,14 +218,14 @@ class Program:
         return frozenset(k for k in self.aligned if self.leaves[k].components == 1 and k not in moved)
 
     def gathered(self) -> Iterator[tuple[int, ...]]:
-        """Yield the leaves of one length of each gather."""
+        """Yield the leaves of one length of each operand that has a length of its own."""
         for step in self.steps:
-            if step.kind == "gather":
+            if step.kind in MOVES[3:]:
                 yield self.domain(step)
 
-    def domain(self, gather: Step) -> tuple[int, ...]:
-        """Return the leaves whose length bounds the indices of a gather."""
-        return tuple(sorted(self._leaves_of(gather.args[:1])))
+    def domain(self, apart: Step) -> tuple[int, ...]:
+        """Return the leaves that are as long as the operand of a gather, whose indices they bound, or of a spread."""
+        return tuple(sorted(self._leaves_of(apart.args[:1])))
 
     def within(self, roots: Iterable[int], inside: Sequence[str] = ()) -> list[int]:
         """Return the steps that some need at their own item, in order; also behind moves of the kinds `inside`."""
@@ -216,6 +253,24 @@ class Program:
 
 
 @dataclass(frozen=True)
+class Wide:
+    """The size of an expression all of whose leaves are repeated.
+
+    Attributes
+    ----------
+    shape : tuple of int
+    leaf : int
+        A leaf, whose length says that of the expression.
+    per : int or Fraction
+        How many of its items are one of the expression.
+    """
+
+    shape: tuple[int, ...]
+    leaf: int
+    per: int | Fraction
+
+
+@dataclass(frozen=True)
 class Flat:
     """A program, and what tells its expression apart from others with the same program.
 
@@ -234,6 +289,8 @@ class Flat:
         Names and types of the numbers that are given to ``execute``.
     fields : tuple of str
         The names of the results of a struct; empty for a single one.
+    wide : Wide or None
+        Its size, where no leaf has it.
     """
 
     program: Program
@@ -243,6 +300,7 @@ class Flat:
     numbers: tuple[int, ...]
     scalars: tuple[tuple[str, str], ...] = ()
     fields: tuple[str, ...] = ()
+    wide: Wide | None = None
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -259,10 +317,22 @@ class Flat:
 
     @property
     def shape(self) -> tuple[int, ...] | None:
-        """The one shape of the arrays that are read item by item; None if none is."""
-        arrays, program = dict(self.arrays), self.program
-        own = (self.names[k] for k in program.aligned if program.leaves[k].components == 1)
-        return next((arrays[name].shape for name in own if name in arrays), None)
+        """That of its arrays, as numpy broadcasts them; None if no array is read item by item."""
+        if self.wide is not None:
+            return self.wide.shape
+        arrays, forms = dict(self.arrays), self.program.leaves
+        own = ((arrays.get(self.names[k]), forms[k].components) for k in self.program.aligned)
+        return next((_shape_in(array, components) for array, components in own if array is not None), None)
+
+    @property
+    def size(self) -> int:
+        """How many items it has; 0 where arrays do not say it."""
+        return 0 if self.shape is None else prod(self.shape)
+
+    @property
+    def has_size(self) -> bool:
+        """Whether its leaves say how many items it has."""
+        return self.wide is not None or bool(self.program.aligned)
 
     def without_arrays(self) -> Flat:
         """Return it with names in place of arrays: what is equal for calls with other arrays."""
@@ -287,12 +357,12 @@ def part_of(flat: Flat, results: Sequence[int], fields: tuple[str, ...] = ()) ->
             kept.add(k)
             waiting += program.steps[k].args
     places = {k: place for place, k in enumerate(sorted(kept))}
-    leaves = sorted({program.steps[k].number for k in kept if program.steps[k].kind in ("leaf", "single", "component")})
+    leaves = sorted({program.steps[k].number for k in kept if program.steps[k].kind in ("leaf", "component")})
     numbers = {leaf: number for number, leaf in enumerate(leaves)}
     steps: list[Step] = []
     for k in places:
         step, value = program.steps[k], program.steps[k].value
-        if step.kind in ("leaf", "single"):
+        if step.kind == "leaf":
             value = numbers[step.number]
         elif step.kind == "component":
             value = (numbers[step.number], step.component)
@@ -310,14 +380,19 @@ def gathered(flat: Flat, order: str) -> Flat:
 
     Results that are the same for every item stay as they are.
     """
-    program, leaf = flat.program, len(flat.names)
+    program, leaf, last = flat.program, len(flat.names), None
+    if flat.wide is not None:
+        last, flat = (
+            len(flat.numbers),
+            replace(flat, numbers=(*flat.numbers, max(prod(flat.wide.shape), 1) - 1), wide=None),
+        )
     steps, results = [*program.steps, Step("leaf", "u32", (), leaf)], list[int]()
     at = len(program.steps)
     for k in program.results:
         if program.steps[k].kind == "number":
             results.append(k)
             continue
-        steps.append(Step("gather", program.steps[k].type, (k, at)))
+        steps.append(Step("gather", program.steps[k].type, (k, at), None, last))
         results.append(len(steps) - 1)
     return replace(
         flat, program=Program(tuple(steps), tuple(results), (*program.leaves, LeafForm("u32"))),
@@ -333,6 +408,14 @@ def flatten(*expressions: Node, names: tuple[str, ...] = ()) -> Flat:
     return _Flattening(expressions).flat(names)
 
 
+class _Shaped(NamedTuple):
+    """A step, its shape, None for numbers, and whether a leaf has as many items."""
+
+    step: Step
+    shape: _Shape
+    has_leaf: bool
+
+
 class _Flattening:
     """Numbers nodes, leaves and numbers in the order of first use."""
 
@@ -341,59 +424,137 @@ class _Flattening:
         self._of_node: dict[int, int] = {}
         self._leaves: dict[Hashable, int] = {}
         self._found: list[Leaf] = []
-        self._arrays: list[tuple[str, Stored]] = []
+        self._arrays: dict[str, Stored] = {}
         self._numbers: list[int] = []
         self._scalars: dict[str, str] = {}
+        #: Of each step; none where all leaves are alike.
+        self._shaped: list[_Shaped] | None = None
+        self._lengths: dict[int, int] = {}
         ordered = _in_order(roots)
-        #: Whether arrays of one item are repeated: something else says how many items there are. Else those of shape ()
-        #: are, if others have a dimension.
-        self._repeats = any(_says_length(node) for node in ordered)
-        self._has_dimension = any(isinstance(node.value, Bound) and node.value.array.shape for node in ordered)
+        if _may_broadcast(ordered):
+            self._shaped = []
         for node in ordered:
-            step = self._step(node)
-            self._of_node[id(node)] = self._steps.setdefault(step, len(self._steps))
-        self._results = tuple(self._of_node[id(root)] for root in roots)
+            args = tuple([self._of_node[id(arg)] for arg in node.args])
+            self._of_node[id(node)] = self._added(self._step(node, args))
+        results = tuple(self._of_node[id(root)] for root in roots)
+        self._results = self._of_one_shape(results)
         self._check_leaves()
+
+    def _added(self, step: Step, shape: _Shape = None) -> int:
+        """Return the number of a step; of a spread its shape is known."""
+        number = self._steps.setdefault(step, len(self._steps))
+        if self._shaped is not None and number == len(self._shaped):
+            self._shaped.append(self._shape_of(step) if shape is None else _Shaped(step, shape, False))
+        return number
 
     def flat(self, fields: tuple[str, ...]) -> Flat:
         """Return what was found."""
         forms = tuple(LeafForm(leaf.datatype.name, leaf.components) for leaf in self._found)
         return Flat(
             Program(tuple(self._steps), self._results, forms), tuple(leaf.name for leaf in self._found),
-            tuple(leaf.datatype for leaf in self._found), tuple(self._arrays), tuple(self._numbers),
-            tuple(self._scalars.items()), fields,
+            tuple(leaf.datatype for leaf in self._found), tuple(self._arrays.items()), tuple(self._numbers),
+            tuple(self._scalars.items()), fields, self._wide(),
         )  # fmt: skip
 
     def _check_leaves(self) -> None:
         """Refuse arrays of several shapes, and gathers from the numbers of items alone, which have no end."""
         program = Program(tuple(self._steps), self._results, tuple(LeafForm("") for _ in self._found))
-        shapes = {name: array.shape for name, array in self._arrays}
+        shapes = {name: array.shape for name, array in self._arrays.items()}
         if len(set(shapes.values())) > 1:
             self._check_shapes(program, shapes)
         for step in program.steps:
             inside = program.within(step.args[:1], ("previous", "next", "flip")) if step.kind == "gather" else ()
-            if any(program.steps[k].kind == "index" for k in inside) and not program.domain(step):
+            is_endless = step.last is None and not program.domain(step)
+            if is_endless and any(program.steps[k].kind == "index" for k in inside):
                 raise ArgumentError(
                     "items are gathered from gw.index alone, which has no end: use the indices themselves, or gather "
                     "from an expression that has a leaf"
                 )
 
     def _check_shapes(self, program: Program, shapes: Mapping[str, tuple[int, ...]]) -> None:
-        single = [self._found[cast(int, step.value)].name for step in program.steps if step.kind == "single"]
         for leaves in (program.aligned, *program.gathered()):
             names = [self._found[k].name for k in leaves if self._found[k].components == 1]
-            alike = {name: shapes[name] for name in names if name in shapes}
-            if alike:  # numpy's result has the dimensions of an array of one item, too
-                dimensions = len(next(iter(alike.values())))
-                alike |= {name: shapes[name] for name in single if len(shapes[name]) > dimensions}
-            check_one_shape("the expression", alike, broadcasts=True)
+            check_one_shape("the expression", {name: shapes[name] for name in names if name in shapes}, broadcasts=True)
 
-    def _step(self, node: Node) -> Step:
-        kind, value = node.kind, node.value
+    # ---- shapes
+
+    def _shape_of(self, step: Step) -> _Shaped:
+        assert self._shaped is not None
+        if step.kind in ("leaf", "component"):
+            leaf = self._found[step.number]
+            array = self._arrays.get(leaf.name)
+            return _Shaped(step, _ANY_SHAPE if array is None else _shape_in(array, leaf.components), True)
+        args = [self._shaped[k] for k in (step.args[1:] if step.kind == "gather" else step.args)]
+        shapes = [arg.shape for arg in args if arg.shape is not None]
+        shape = _ANY_SHAPE if _ANY_SHAPE in shapes else next(iter(shapes), None)
+        return _Shaped(step, shape, any(arg.has_leaf for arg in args))
+
+    def _of_one_shape(self, args: tuple[int, ...]) -> tuple[int, ...]:
+        """Return operands in the one shape of their result, as numpy broadcasts them."""
+        if self._shaped is None or len(args) < 2:
+            return args
+        shapes = [shape for k in args if (shape := self._shaped[k].shape) is not None]
+        if len(set(shapes)) < 2:
+            return args
+        if _ANY_SHAPE in shapes:
+            return tuple(self._spread(k, _ANY_SHAPE) if _is_one(self._shaped[k].shape) else k for k in args)
+        shape = broadcast_shape("the expression", shapes)
+        return tuple(k if self._shaped[k].shape in (None, shape) else self._spread(k, shape) for k in args)
+
+    def _spread(self, operand: int, shape: tuple[int, ...]) -> int:
+        """Return the step that repeats an operand in a larger shape."""
+        assert self._shaped is not None
+        step, own, _ = self._shaped[operand]
+        assert own is not None
+        spread = Spread()
+        if not _is_one(own):
+            if any(array.count is not None for array in self._arrays.values()):
+                raise ArgumentError(
+                    f"the expression: shapes {own} and {shape} are broadcast, but only the GPU knows how many items an "
+                    f"Array of it has; give x.trim(), which reads it"
+                )
+            dimensions = merged(shape, own)
+            axes = tuple(stride > 0 for _, (stride,) in dimensions)
+            if all(axes) and step.kind == "leaf":  # a view of it has the shape
+                array = self._arrays[self._found[step.number].name].viewed_as(shape)
+                return self._added(Step("leaf", step.type, (), self._leaf(Bound(array))))
+            lengths = tuple(self._length(length) for length, _ in dimensions[1:])
+            spread = Spread(axes, lengths, len(dimensions) < 2 or dimensions[-1][0] % 4 == 0)
+        return self._added(Step("spread", step.type, (operand,), spread, self._last(operand)), shape)
+
+    def _length(self, length: int) -> int:
+        """Return which number is a length."""
+        if length not in self._lengths:
+            self._lengths[length] = len(self._numbers)
+            self._numbers.append(length)
+        return self._lengths[length]
+
+    def _last(self, operand: int) -> int | None:
+        """Return which number is the index of the last item of an operand; None where a leaf says it."""
+        _, shape, has_leaf = (None, None, True) if self._shaped is None else self._shaped[operand]
+        return None if has_leaf or shape is None else self._length(max(prod(shape), 1) - 1)
+
+    def _wide(self) -> Wide | None:
+        """Return the size of results without a leaf that has it."""
+        if self._shaped is None:
+            return None
+        results = [self._shaped[k] for k in self._results]
+        shape = next((each.shape for each in results if each.shape is not None), None)
+        if shape is None or any(each.has_leaf for each in results):
+            return None
+        from fractions import Fraction  # imports decimal, which takes 2 ms
+
+        forms = tuple(LeafForm("", each.components) for each in self._found)
+        program = Program(tuple(self._steps), self._results, forms)
+        leaf = next(k for step in program.steps if step.kind == "spread" for k in program.domain(step))
+        items, size = self._arrays[self._found[leaf].name].size, prod(shape)
+        return Wide(shape, leaf, Fraction(items, size) if size else items + 1)
+
+    # ---- steps
+
+    def _step(self, node: Node, args: tuple[int, ...]) -> Step:
+        kind, value, last = node.kind, node.value, None
         if kind == "leaf":
-            if isinstance(value, Bound) and value.array.size == 1:
-                repeats = self._repeats or (self._has_dimension and value.array.shape == ())
-                kind = "single" if repeats else kind
             value = self._leaf(value)
         elif kind == "component":
             leaf, place = cast("tuple[Leaf | Bound, int]", value)
@@ -403,7 +564,11 @@ class _Flattening:
             value = len(self._numbers) - 1
         elif kind == "scalar":
             value = self._scalar(cast(str, value), node.type)
-        return Step(kind, node.type, tuple(self._of_node[id(a)] for a in node.args), value)
+        elif kind == "gather":
+            last = self._last(args[0])
+        elif self._shaped is not None:
+            args = self._of_one_shape(args)
+        return Step(kind, node.type, args, value, last)
 
     def _scalar(self, name: str, type_name: str) -> int:
         if self._scalars.setdefault(name, type_name) != type_name:
@@ -431,16 +596,39 @@ class _Flattening:
             self._found.append(value)
         else:
             name = f"array_{len(self._arrays)}"
-            self._arrays.append((name, value.array))
+            self._arrays[name] = value.array
             self._found.append(Leaf(name, value.datatype, value.components))
         return number
 
 
-def _says_length(node: Node) -> bool:
-    """Whether a node is a leaf that is no array of one item."""
-    if node.kind == "component":
-        return True
-    return node.kind == "leaf" and not (isinstance(node.value, Bound) and node.value.array.size == 1)
+def _may_broadcast(nodes: Sequence[Node]) -> bool:
+    """Whether some leaves may be repeated: arrays of several shapes, or of one item beside others."""
+    shape, named = None, False
+    for node in nodes:
+        if node.kind == "leaf":
+            value = cast("Leaf | Bound", node.value)
+        elif node.kind == "component":
+            value = cast("tuple[Leaf | Bound, int]", node.value)[0]
+        else:
+            continue
+        if type(value) is Bound:
+            own = _shape_in(value.array, value.components)
+            if shape is not None and own != shape:
+                return True
+            shape = own
+        else:
+            named = True
+    return named and _is_one(shape)
+
+
+def _shape_in(array: Stored, components: int) -> tuple[int, ...]:
+    """Return the shape of an array, so many of whose items are one."""
+    shape = array.shape
+    return shape if components == 1 else (*shape[:-1], shape[-1] // components)
+
+
+def _is_one(shape: _Shape) -> bool:
+    return shape is not None and prod(shape) == 1
 
 
 def _in_order(roots: Sequence[Node]) -> list[Node]:

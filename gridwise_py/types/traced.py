@@ -155,7 +155,7 @@ def _flat_of_items(flat: Flat, items: list[Any], what: str) -> Flat:
     return flat
 
 
-_REFUSED = ("index", "scalar", "gather", "previous", "next", "flip", "component", "single")
+_REFUSED = ("index", "scalar", "gather", "previous", "next", "flip", "component")
 
 
 def _item(name: str, datatype: Datatype, what: str) -> Any:

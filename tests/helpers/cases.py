@@ -22,11 +22,13 @@ from gridwise_py.primitives.engines.elementwise import Elementwise
 from gridwise_py.primitives.engines.operator import check_conversion
 from gridwise_py.primitives.fill import Arange, Fill
 from gridwise_py.primitives.reorder import Reorder
+from gridwise_py.primitives.strided import Strided
 from gridwise_py.primitives.take import Take
 from gridwise_py.runtime.lookback_selftest import LookbackProbe
 from gridwise_py.runtime.operator_check import check_plan, unary_check_plan
 from gridwise_py.tuning.matmul_shapes import SubgroupShape
 from gridwise_py.types.capabilities import SubgroupMatrices
+from gridwise_py.types.shapes import Part
 from helpers.sorting import DATATYPES as SORTED_DATATYPES
 from helpers.strategies import make_primitive
 
@@ -476,6 +478,10 @@ def array_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
                 take = Take(None, name, index, clip=clip, capabilities=FULL, **sizes_of)
                 placed = layout(offset, input=(name, n), indices=(index, n // inner), output=(name, n))
                 yield f"take-{name}-{index}-{clip}-{inner}", take.plan(placed)
+            for part in (Part(n - 1, (n // 4, 2), (-3, 1)), Part(1, (n // 2,), (2,))):
+                strided = Strided(None, name, part=part, capabilities=FULL)
+                placed = layout(offset, input=(name, n), output=(name, strided.size))
+                yield f"strided-{name}-{len(part.shape)}", strided.plan(placed)
             scatter = gw.Scatter(None, name, index, capabilities=FULL)
             placed = layout(offset, items=(name, n), indices=(index, n), output=(name, n))
             yield f"scatter-{name}-{index}", scatter.plan(placed)

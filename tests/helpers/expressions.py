@@ -20,9 +20,13 @@ class FakeArray(Operators):
     datatype = property(lambda self: next(d for d in gw.STORAGE_DATATYPES.values() if d.dtype == self.items.dtype))
     size = property(lambda self: self.items.size)
     shape = property(lambda self: self.items.shape)
+    count = None
 
     def place(self) -> tuple[int]:
         return (id(self),)
+
+    def viewed_as(self, shape: tuple[int, ...]) -> FakeArray:
+        return FakeArray(self.items.reshape(shape))
 
     def to_numpy(self) -> np.ndarray:
         return self.items

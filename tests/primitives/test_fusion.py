@@ -284,6 +284,72 @@ def test_expressions_of_several_dimensions(device):
         gw.sort(gw.gather(x, gw.index))
 
 
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        [(5, 8), (5, 1), (8,)], [(3, 1_027), (3, 1), (1, 1_027)], [(300, 2), (300, 1), (2,)], [(6, 1), (1, 6), (6, 1)],
+        [(2, 3, 4), (3, 1), (2, 1, 1)], [(2, 1, 5, 3), (4, 1, 1), (2, 1, 1, 3)], [(0, 4), (4,), (1, 1)],
+    ],
+    ids=str,
+)  # fmt: skip
+def test_shapes_are_broadcast(device, shapes):
+    """In an order in which lines are read four items at a time, and one by one; also what moves, and gathers of it."""
+    rng = np.random.default_rng(5)
+    items = [rng.integers(-9, 9, shape).astype(np.float32) for shape in shapes]
+    a, b, c = (gw.asarray(each, device) for each in items)
+    wanted = (items[0] - items[1]) * items[2] + items[1]
+    made = (a - b) * c + b
+    found = gw.asarray(made)
+    assert found.shape == wanted.shape
+    np.testing.assert_array_equal(found.to_numpy(), wanted)
+    assert gw.sum(made).item() == wanted.sum()
+    moved = gw.flip(made) + gw.previous(b * 2) * c
+    np.testing.assert_array_equal(gw.asarray(moved).to_numpy(), moved.numpy())
+    at = rng.integers(-1, wanted.size + 1, 7).astype(np.int32)
+    if wanted.size:
+        chosen = gw.gather(b * c - a, gw.asarray(at, device))
+        np.testing.assert_array_equal(gw.asarray(chosen).to_numpy(), chosen.numpy())
+
+
+def test_small_items_fields_and_views_are_broadcast(device):
+    items = np.arange(40).astype(np.uint8)
+    x = gw.asarray(items, device)
+    for first in (1, 4):
+        rows, column, row = x[first : first + 24], x[30:36], x[first : first + 4]
+        found = gw.asarray(rows.reshape(6, 4) * column[:, None] + row)
+        wanted = (
+            items[first : first + 24].reshape(6, 4) * items[30:36, None].astype(np.uint32) + items[first : first + 4]
+        )
+        np.testing.assert_array_equal(found.to_numpy(), wanted)
+    pairs = np.array([[(1, 2), (3, 4)], [(5, 6), (7, 8)]], [("a", "f4"), ("b", "f4")])
+    fields = gw.asarray(pairs, device)
+    found = gw.asarray(fields["a"] - fields[1]["b"])
+    np.testing.assert_array_equal(found.to_numpy(), pairs["a"] - pairs[1]["b"])
+    out = gw.empty((6, 4), "u32", device)
+    assert gw.maximum(rows.reshape(6, 4), column[:, None], out=out) is out
+    np.testing.assert_array_equal(
+        out.to_numpy(), np.maximum(items[first : first + 24].reshape(6, 4), items[30:36, None])
+    )
+    for bad in (gw.empty(4, "u32", device), gw.empty((4, 6), "u32", device)):
+        with pytest.raises(gw.LengthError, match=r"\(6, 4\)"):
+            gw.maximum(rows.reshape(6, 4), column[:, None], out=bad)
+    counted = gw.compress(x > 30, x)[:4]
+    with pytest.raises(gw.ArgumentError, match=r"only the GPU knows.*x\.trim\(\)"):
+        gw.asarray(rows.reshape(6, 4) * counted)
+
+
+def test_what_is_broadcast_in_windows(device):
+    capabilities = gw.capabilities(device)
+    limits = {**capabilities.limits, "max-storage-buffer-binding-size": 33_024}
+    narrow = replace(capabilities, limits=limits)
+    for columns in (1_000, 1_001):
+        items = np.arange(20 * columns).astype(np.float32).reshape(20, columns)
+        x = gw.asarray(items, device)
+        run = gw.Map(device, x - x[:, :1] * x[0], capabilities=narrow).execute()
+        assert run.plan.parameters["windows"] > 2
+        np.testing.assert_array_equal(run.output.to_numpy(), items - items[:, :1] * items[0])
+
+
 def test_a_number_on_the_gpu_in_place_of_a_scalar(device):
     """The message names what reads it, and that does."""
     x, number = gw.asarray(np.float32([1, 2, 3]), device), gw.asarray(np.float32([10]), device)

@@ -280,10 +280,9 @@ def test_a_refused_conversion_names_the_cheapest_way(device):
         (lambda: float(x[:1]), r"call \.item\(\)$"),
         (lambda: int(gw.sum(x)), r"call \.item\(\)$"),
         (lambda: float(x), r"it has 5 items: call \.item\(0\) for the first, or \.to_numpy\(\)"),
-        (lambda: x[-1], r"array\.item\(-1\).*array\[-1:\] is a view"),
-        (lambda: x[-2], r"array\.item\(-2\).*array\[-2:-1\] is a view"),
-        (lambda: x[0], r"array\.item\(0\).*array\[0:1\] is a view"),
-        (lambda: x[np.int64(3)], r"array\.item\(3\).*array\[3:4\] is a view"),
+        (lambda: float(x[-1]), r"call \.item\(\)$"),
+        (lambda: gw.ChunkedArray([x])[-1], r"array\.item\(-1\).*array\[-1:\] is a view"),
+        (lambda: gw.ChunkedArray([x])[np.int64(3)], r"array\.item\(3\).*array\[3:4\] is a view"),
         (lambda: np.from_dlpack(x), r"no DLPack.*torch\.from_numpy\(x\.to_numpy\(\)\)"),
         (lambda: x.__dlpack__(stream=None), r"no DLPack"),
     ):
@@ -333,7 +332,7 @@ def test_implicit_conversion_is_refused_with_the_remedy(device):
     for convert in (
         np.asarray, np.array, np.sum, np.sin, list, tuple, iter, float, int, complex, bool, math.sqrt,
         lambda x: np.asarray(x, dtype=np.float32), lambda x: np.concatenate([x, x]), lambda x: np.add(x, 1),
-        lambda x: np.zeros(3, np.uint32) + x, lambda x: 3 in x, lambda x: x[3], lambda x: x[-1], lambda x: x[None],
+        lambda x: np.zeros(3, np.uint32) + x, lambda x: 3 in x,
     ):  # fmt: skip
         with pytest.raises(gw.ImplicitConversionError, match="to_numpy"):
             convert(x)

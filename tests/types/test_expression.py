@@ -6,6 +6,9 @@ import operator
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import mutually_broadcastable_shapes
 
 import gridwise_py as gw
 from helpers.expressions import FakeArray, flatten
@@ -120,6 +123,62 @@ def test_an_array_of_one_item_is_repeated_next_to_longer_ones():
     x, one = FakeArray(np.float32([1, 2, 3])), FakeArray(np.float32([10]))
     np.testing.assert_array_equal((x - one).numpy(), [-9, -8, -7])
     np.testing.assert_array_equal((one * one).numpy(), [100])
+
+
+def _moved(step):
+    """Return numpy's twin of `gw.previous` (-1), `gw.next` (1) or `gw.flip` (0), which take items in C order."""
+
+    def twin(x):
+        items = x.reshape(-1)
+        places = np.clip(np.arange(items.size) + step, 0, max(items.size - 1, 0))
+        return (items[places] if step else items[::-1]).reshape(x.shape)
+
+    return twin
+
+
+#: Of three operands, with the functions of either library.
+BROADCAST = {
+    "products": lambda f, a, b, c: a * b - c * 2,
+    "choices": lambda f, a, b, c: f["where"](a > b, c, a + 1),
+    "parts that are small": lambda f, a, b, c: f["maximum"](a + 1, a * a) * (b - b * 2) + c,
+    "moved": lambda f, a, b, c: f["flip"](a * b) + f["next"](c) - f["previous"](b),
+    "moved as a whole": lambda f, a, b, c: f["next"](f["previous"](a + b) + c) * f["flip"](f["flip"](a) - c),
+}
+IN_NUMPY = {"where": np.where, "maximum": np.maximum, "flip": _moved(0), "next": _moved(1), "previous": _moved(-1)}
+IN_GRIDWISE = {name: getattr(gw, name) for name in IN_NUMPY}
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    shapes=mutually_broadcastable_shapes(num_shapes=3, max_dims=4, min_side=0, max_side=5),
+    name=st.sampled_from(list(BROADCAST)),
+)
+def test_shapes_are_broadcast_as_in_numpy(shapes, name):
+    arrays = [np.arange(3, 3 + np.prod(shape)).astype(np.float32).reshape(shape) for shape in shapes.input_shapes]
+    found = BROADCAST[name](IN_GRIDWISE, *(FakeArray(each).as_expression() for each in arrays)).numpy()
+    wanted = BROADCAST[name](IN_NUMPY, *arrays)
+    assert found.shape == wanted.shape == shapes.result_shape
+    np.testing.assert_array_equal(found, wanted)
+
+
+def test_one_text_serves_other_lengths():
+    def of(*shapes):
+        a, b, c = (FakeArray(np.zeros(shape, np.float32)) for shape in shapes)
+        return flatten((a - b) * c)
+
+    first, second = of((3, 8), (3, 1), (8,)), of((50, 12), (50, 1), (1, 12))
+    assert first.program == second.program
+    assert first.numbers != second.numbers
+    assert first.program != of((3, 7), (3, 1), (7,)).program, "rows of vectors are read four items at a time"
+    assert of((8,), (1,), ()).program == of((3, 8), (1, 1), ()).program, "of one item nothing but its place is asked"
+
+
+def test_shapes_that_are_not_broadcast_are_refused():
+    a, b = FakeArray(np.zeros((3, 4), np.float32)), FakeArray(np.zeros(4, np.float32))
+    with pytest.raises(gw.LengthError, match=r"could not be broadcast together with shapes \(3, 4\) \(3,\)"):
+        (a * FakeArray(np.zeros(3, np.float32))).numpy()
+    with pytest.raises(gw.LengthError, match=r"named leaves are not broadcast"):
+        flatten(X * a + b)
 
 
 def test_items_of_one_and_two_bytes_are_widened():

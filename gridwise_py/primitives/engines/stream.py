@@ -224,7 +224,8 @@ class StreamPrimitive(Primitive):
             if each.name in leaves:
                 raise ArgumentError(f"{self.name}: a leaf cannot be called {each.name!r}, as an output; rename it")
             if isinstance(length, UpTo):
-                length = replace(length, argument=measure if length.argument == primary else length.argument)
+                if length.argument == primary:
+                    length = replace(length, argument=measure, per=per)
                 length = replace(length, most=self.size)
             outputs.append(replace(each, length=length))
         return (*leaves.values(), *outputs)
