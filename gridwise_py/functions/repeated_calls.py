@@ -114,6 +114,8 @@ def _expression_key(expression: Expression, values: list[Any], places: dict[Any,
             key.append(component)
         if type(value) is Bound:
             array: Any = value.array
+            if type(array) is not Array:
+                return None
             index = places.setdefault(array.place[:5], len(values))
             if index == len(values):
                 values.append(array)
