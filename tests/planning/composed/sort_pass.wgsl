@@ -549,23 +549,14 @@ fn digit_value(word: u32) -> u32 { return word & 0x3fffffffu; }
 override SPIN_LIMIT: u32 = 256u;
 var<workgroup> stalled: atomic<u32>;
 
-// The code of key i of the source.
-fn code_at(i: u32, place: u32) -> Key {
-  if (place == INPUT) { return key_encode(load_keys_input(i)); }
-  if (place == OUTPUT) { return key_read(load_keys_output(i)); }
-  return key_read(load_keys_temporary(i));
-}
-
-// Recounts the digits of a tile, and returns the count of this invocation's bin. One key at a time: code that hardly ever
-// runs must not take long to compile, and the keys in registers stay.
+// Recounts the digits of a tile, and returns the count of this invocation's bin.
 fn count_again(tile: u32, place: u32) -> u32 {
   workgroupBarrier();
   if (lane < BINS) { atomicStore(&run_offsets[lane], 0u); }
   workgroupBarrier();
-  let end = min((tile + 1u) * TILE, params.n);
-  for (var i = tile * TILE + lane; i < end; i += WORKGROUP_SIZE) {
-    atomicAdd(&run_offsets[key_digit(key_fixed(code_at(i, place)))], 1u);
-  }
+  read_codes(tile, place);
+  atomicAdd(&run_offsets[key_digit(key_fixed(keys[0]))], 1u);
+  atomicAdd(&run_offsets[key_digit(key_fixed(keys[1]))], 1u);
   workgroupBarrier();
   return atomicLoad(&run_offsets[lane & (BINS - 1u)]);
 }
@@ -613,12 +604,14 @@ fn look_back_early(tile: u32, base: u32, count: u32) {
 
 // Where `tile` continues this invocation's bin; `base` is where the bin begins.
 fn look_back(tile: u32, place: u32, base: u32) -> u32 {
+  var keys_lost = false;
   loop {
     walk_back(SPIN_LIMIT);
     if (remaining > 0u) { atomicMax(&stalled, remaining); }
     let again = workgroupUniformLoad(&stalled);
     if (again == 0u) { break; }
     let counted = count_again(again - 1u, place);
+    keys_lost = true;
     if (remaining == again) {
       sum += counted;
       remaining -= 1u;
@@ -627,6 +620,7 @@ fn look_back(tile: u32, place: u32, base: u32) -> u32 {
     if (lane == 0u) { atomicStore(&stalled, 0u); }
     workgroupBarrier();
   }
+  if (keys_lost) { read_codes(tile, place); }
   return sum;
 }
 
