@@ -1,0 +1,112 @@
+"""Means and variances in float64, as numpy's, of Arrays and of numpy arrays."""
+
+import numpy as np
+import pytest
+
+import gridwise_py as gw
+from helpers.bare import device_with
+
+DTYPES = ["float64", "int64", "uint64", "int32", "uint8", "bool"]
+MOMENTS = ["mean", "var", "std", "nanmean", "nanvar", "nanstd"]
+
+
+def _host(value):
+    return value.to_numpy() if isinstance(value, gw.Array) else value
+
+
+def _items(dtype):
+    made = np.random.default_rng(11)
+    if dtype == "float64":
+        items = made.normal(1e6, 2, (3, 7, 5))
+        items[1, 2, 3] = np.nan
+        return items
+    return made.integers(0, 2 if dtype == "bool" else 200, (3, 7, 5)).astype(dtype)
+
+
+@pytest.mark.needs("float64")
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_moments_are_numpys(device, dtype):
+    items = _items(dtype)
+    counts = np.random.default_rng(12).random(items.shape) > 0.3
+    stored, kept = gw.asarray(items, device), gw.asarray(counts, device)
+    for name in MOMENTS:
+        for axis in (None, 1, (0, 1)):
+            more = {} if "mean" in name else {"ddof": 1}
+            wanted = getattr(np, name)(items, axis=axis, **more)
+            masked = getattr(np, name)(items, axis=axis, where=counts, **more)
+            found = [
+                (getattr(gw, name)(stored, axis=axis, **more), wanted),
+                (getattr(gw, name)(items, axis=axis, device=device, **more), wanted),
+                (getattr(gw, name)(stored, axis=axis, where=kept, **more), masked),
+            ]
+            for result, expected in found:
+                assert result.dtype == expected.dtype
+                np.testing.assert_allclose(_host(result), expected, rtol=1e-9, err_msg=f"{name} along {axis}")
+
+
+@pytest.mark.needs("float64")
+@pytest.mark.parametrize(
+    "items",
+    [
+        np.array([]), np.array([], np.int64), np.array([-0.0]), np.array([2.5, np.inf]), np.array([np.nan, np.inf]),
+        np.array([1e200, 3e200]), np.array([2**63 - 1, -(2**63)]), np.array([2**64 - 1, 0], np.uint64),
+        np.array([2**60, 2**60 + 1, 2**60 + 2]), np.array([5e-324, 0.0]),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_spreads_of_extremes(device, items):
+    exact = items - items[:1] if items.dtype == np.int64 and items.size == 3 else items  # float64 holds no such int64
+    with np.errstate(all="ignore"):
+        for ddof in (0, 1, 5):
+            wanted = np.var(exact, ddof=ddof) if items.size > ddof or ddof == 5 else np.nan
+            for x in (items, gw.asarray(items, device)):
+                np.testing.assert_allclose(_host(gw.var(x, ddof=ddof, device=device)), wanted, rtol=1e-12)
+
+
+@pytest.mark.needs("float64")
+def test_spreads_at_the_ends_of_tiles(device):
+    rng = np.random.default_rng(13)
+    for n in (1, 4095, 4096, 4097, 70001):
+        items = rng.normal(1e5, 1e-2, n)
+        items[0] = 3e5  # far from the mean, which the distances are first taken from
+        wanted = items.astype(np.longdouble).std()
+        x = gw.asarray(items, device)
+        found = [_host(gw.std(x)), _host(gw.std(x[: n // 2 * 2].reshape(2, -1), axis=(0, 1))) if n > 1 else wanted]
+        np.testing.assert_allclose(found[0], float(wanted), rtol=1e-9)
+        fixed = {gw.std(x, deterministic=True).item().hex() for _ in range(3)}
+        assert len(fixed) == 1
+        np.testing.assert_allclose(float.fromhex(fixed.pop()), float(wanted), rtol=1e-9)
+
+
+@pytest.mark.needs("float64")
+def test_moments_of_items_that_only_the_gpu_counts(device):
+    items = np.random.default_rng(14).normal(50, 1, 999)
+    some = gw.compress(gw.asarray(items > 50, device), gw.asarray(items, device))
+    wanted = items[items > 50]
+    np.testing.assert_allclose(gw.mean(some).item(), wanted.mean(), rtol=1e-12)
+    np.testing.assert_allclose(gw.std(some, ddof=1).item(), wanted.std(ddof=1), rtol=1e-9)
+    np.testing.assert_allclose(gw.nanvar(some).item(), wanted.var(), rtol=1e-9)
+    whole = gw.asarray((items * 1e6).astype(np.int32), device)
+    assert gw.var(whole + 1).dtype == np.float64
+    np.testing.assert_allclose(gw.var(whole + 1).item(), whole.to_numpy().var(), rtol=1e-12)
+    halves = gw.asarray(items.astype(np.float32), device)
+    assert gw.var(halves).dtype == np.float32
+    found = gw.var(halves, dtype=np.float64)
+    assert found.dtype == np.float64
+    np.testing.assert_allclose(found.item(), items.astype(np.float32).var(dtype=np.float64), rtol=1e-9)
+
+
+def test_without_float64_integers_have_moments_of_float32(device):
+    bare = device_with(device)
+    items = np.array([[0, 3, 9], [5, 2, 2]]) + 2**60
+    for x in (items, gw.asarray(items, bare)):
+        for axis in (None, 0, 1):
+            found = gw.std(x, axis=axis, device=bare)
+            assert found.dtype == np.float32
+            np.testing.assert_allclose(_host(found), np.std(items - 2**60, axis=axis), rtol=1e-6)
+    for function in (gw.mean, gw.var, gw.nanstd):
+        for x in (np.float64([1, 2]), gw.asarray(np.float64([1, 2]), bare)):
+            with pytest.raises(gw.DatatypeError, match=r"x is of float64.*x\.astype\(np\.float32\)"):
+                function(x, device=bare)
+    with pytest.raises(gw.DatatypeError, match="asked for in float64"):
+        gw.var(np.float32([1, 2]), dtype=np.float64, device=bare)
