@@ -59,6 +59,10 @@ fn number(i: u32) -> f64 {
 }
 //$ endif
 fn item_at(i: u32) -> Item {
+//$ if skips_nan
+  let words = load_items(i);
+  if ((words.y << 1u) + select(0u, 1u, words.x != 0u) > 0xffe00000u) { return Item(); }
+//$ endif
   {{ "if (load_mask(i) == 0u) { return Item(); }" if "mask" in more }}
   {{ "if (i + params.first >= load_limit(0u)) { return Item(); }" if "limit" in more }}
   let x = number(i);

@@ -7,17 +7,23 @@ from functools import cached_property
 from math import prod
 from typing import Any
 
-from ..primitives import Reduce, ReduceAxis
+import numpy as np
+
+from ..primitives import Reduce, ReduceAxis, ReduceByKey, Repeat
 from ..primitives.doubles import Doubles, words_of_double
+from ..primitives.fusion import flat_of
 from ..runtime.array import Array
-from ..types.expression import as_node, gather, u32
+from ..types.datatype import DATATYPES
+from ..types.expression import Expression, as_node, gather, stored_field, u32
 from ..types.expression_functions import StructExpression, struct
 from ..types.operators import Add, BinOp, Min
 from ..types.struct_operators import SPREADS
 from .arguments import keep_primitive
+from .arrays import take
 
 #: Of all results: their place among the one count.
 _ONE_PLACE = 2**32 - 1
+_ENDS = ("low", "high")
 
 
 def _beside_first(words: int) -> StructExpression:
@@ -31,6 +37,27 @@ def _beside_first(words: int) -> StructExpression:
 
 
 _BESIDE_FIRST = {4 * words: _beside_first(words) for words in (1, 2)}
+
+
+def _computed(form: str, items: Array, *key: str, words: Mapping[str, Any] | None = None, **given: Any) -> Array:
+    """Return what `Doubles` computes, given its arguments and its options."""
+    arrays = {name: each for name, each in given.items() if isinstance(each, Array)}
+    options = {name: each for name, each in given.items() if name not in arrays and each is not None}
+    primitive = keep_primitive(Doubles, items.device, form, items.datatype, *key, more=tuple(arrays), **options)
+    return primitive.run_once(items=items, **arrays, **(words or {}))["output"]
+
+
+def _divided(form: str, sums: Array, number: int, correction: float, least: float, **given: Any) -> Array:
+    numbers = {"number": number, "correction": correction, "least": least}
+    words = {name: words_of_double(value) for name, value in numbers.items()}
+    return _computed(form, sums, words=words, **given)
+
+
+def is_number(items: Array) -> Expression:
+    """Return whether each item of float64 is not NaN, as an expression of all items, flat."""
+    words = items.viewed_as((items.size,)).view("u32")
+    low, high = (stored_field(words, [(each, DATATYPES["u32"]) for each in _ENDS], each) for each in _ENDS)
+    return (high << 1) + u32(low != 0) <= 0xFFE00000
 
 
 class DoubleMoments:
@@ -80,19 +107,9 @@ class DoubleMoments:
             )  # fmt: skip
         return primitive.run_once(input=items)["output"].ravel()
 
-    def _computed(
-        self, form: str, items: Array, *key: str, words: Mapping[str, Any] | None = None, **given: Any
-    ) -> Array:
-        arrays = {name: each for name, each in given.items() if isinstance(each, Array)}
-        options = {name: each for name, each in given.items() if name not in arrays and each is not None}
-        primitive = keep_primitive(Doubles, items.device, form, items.datatype, *key, more=tuple(arrays), **options)
-        return primitive.run_once(items=items, **arrays, **(words or {}))["output"]
-
     def _divided(self, form: str, sums: Array, correction: float = 0.0, least: float = 0.0, **options: Any) -> Array:
         """Return sums divided by the numbers of their items, less the correction."""
-        numbers = {"number": self._number, "correction": correction, "least": least}
-        words = {name: words_of_double(value) for name, value in numbers.items()}
-        return self._computed(form, sums, words=words, **self._counts, **options)
+        return _divided(form, sums, self._number, correction, least, **self._counts, **options)
 
     @cached_property
     def _counts(self) -> dict[str, Any]:
@@ -104,7 +121,7 @@ class DoubleMoments:
 
     def means(self) -> Array:
         """Return the means, flat."""
-        items = self._computed("numbers", self._items, **self._chosen) if self._chosen else self._items
+        items = _computed("numbers", self._items, **self._chosen) if self._chosen else self._items
         return self._divided("quotients", self._combine(items, **self._options))
 
     def spreads(self, correction: float, least: float, takes_root: bool) -> Array:
@@ -130,12 +147,73 @@ class DoubleMoments:
             return self._divided("moments", primitive.run_once(**words)["output"].view("f64"), **how)
         floats = items if items.datatype.name == "f64" and not self._chosen else self.floats("f64")
         centre = self._divided("quotients", self._combine(floats, **self._options))
-        squares = self._computed("distances", floats, origin=centre, **self._chosen, **self._places)
+        squares = _computed("distances", floats, origin=centre, **self._chosen, **self._places)
         return self._divided("quotients", self._combine(squares, **self._options), **how)
 
-    def floats(self, result: str) -> Array:
+    def floats(self, result: str, from_least: bool = True) -> Array:
         """Return the items as floats; integers of 8 bytes as distances from the least, exact before they round."""
         kind, least = self._items.datatype, None
-        if kind.itemsize_bytes == 8 and kind.dtype.kind != "f" and self._items.size:
+        if from_least and kind.itemsize_bytes == 8 and kind.dtype.kind != "f" and self._items.size:
             least = self._combine(self._items, Min, kind.name)
-        return self._computed("numbers", self._items, result, origin=least, **self._chosen, **self._places)
+        return _computed("numbers", self._items, result, origin=least, **self._chosen, **self._places)
+
+
+class GroupedMoments:
+    """Means and variances in float64 of the rows of each group.
+
+    Parameters
+    ----------
+    order : Array
+        The rows, by groups, of u32.
+    rows : Array
+        How many each group has, of u32, with the number of groups as its count.
+    skips_nan, deterministic : bool
+    """
+
+    def __init__(self, order: Array, rows: Array, skips_nan: bool, deterministic: bool):
+        self._order, self._rows, self._skips_nan = order, rows, skips_nan
+        self._options = {"deterministic": True} if deterministic else {}
+
+    @cached_property
+    def _groups(self) -> Array:
+        """The group of each row, in their order."""
+        primitive = keep_primitive(Repeat, self._order.device, None, size=self._order.size)
+        return primitive.run_once(counts=self._rows)["output"].viewed_as((self._order.size,))
+
+    def _summed(self, items: Any, **arrays: Array) -> Array:
+        """Return the sums of items in that order, or of an expression of arrays."""
+        options = {} if arrays else self._options
+        primitive = keep_primitive(
+            ReduceByKey,
+            self._order.device,
+            "u32",
+            items if arrays else items.datatype,
+            Add,
+            size=self._rows.size,
+            **options,
+        )
+        found = primitive.run_once(keys=self._groups, **(arrays or {"items": items}))["output_values"]
+        return found.viewed_as((found.size,))
+
+    def of(self, items: Array, how: str, correction: float) -> Array:
+        """Return ``"mean"``, ``"var"`` or ``"std"`` of items of float64; NaN where the divisor is not positive."""
+        count = self._rows.count
+        assert count is not None
+        if not items.size:
+            return items.counted_by(count)
+        items = take(items, self._order)
+        counts, numbers = self._rows.viewed_as((self._rows.size,)), items
+        if self._skips_nan:
+            flat = flat_of(u32(is_number(items)))
+            counts = self._summed(flat.without_arrays(), **dict(flat.arrays))
+            numbers = _computed("numbers", items, skips_nan=True)
+        found = _divided("quotients", self._summed(numbers), 0, 0.0, np.nan, counts=counts)
+        if how != "mean":
+            places = {"length": items.size, "step": items.size}
+            centre = take(found, self._groups)
+            squares = _computed("distances", items, origin=centre, skips_nan=self._skips_nan, **places)
+            takes_root: Any = how == "std"
+            found = _divided(
+                "quotients", self._summed(squares), 0, correction, np.nan, counts=counts, takes_root=takes_root
+            )
+        return found.counted_by(count)

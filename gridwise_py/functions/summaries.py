@@ -35,7 +35,6 @@ from ..types.expression import (
     leaf,
     scalar,
     stored,
-    stored_field,
     u32,
 )
 from ..types.expression_functions import StructExpression, bitcast, moments, result, sqrt, struct, truth, where
@@ -56,7 +55,7 @@ from .arguments import (
 )
 from .arrays import full_like, take
 from .bins import sums_may_wrap
-from .double_moments import DoubleMoments
+from .double_moments import DoubleMoments, is_number
 from .families import family
 from .reductions import (
     Axes,
@@ -84,7 +83,6 @@ _FIELDS = "fields"
 #: The two words of items of 8 bytes, which expressions do not read as they are.
 _WORDS = "words"
 _WIDE = 8
-_ENDS = ("low", "high")
 _LOW, _HIGH = u32(_WORDS, components=2)
 
 
@@ -844,9 +842,7 @@ def _numbers_of_floats(call: str, x: Any, where: Any, out: Any, device: Any) -> 
     if isinstance(x, Array) and x.dtype == np.float64:
         mask = mask_of(call, where)
         items, mask = (x, None) if mask is None else masked_items(call, x, mask, device)
-        words: Any = x.viewed_as((x.size,)).view("u32")
-        low, high = (stored_field(words, [(each, DATATYPES["u32"]) for each in _ENDS], each) for each in _ENDS)
-        number = (high << 1) + u32(low != 0) <= 0xFFE00000
+        number = is_number(x)
         mask = mask.ravel() if isinstance(mask, Array) else mask
         return items, number if mask is None else number & mask.as_expression()
     items, mask = numbers_and_mask(call, x, where, device)

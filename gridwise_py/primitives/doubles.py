@@ -33,6 +33,8 @@ class Doubles(ItemsKernel):
     more : sequence of str
         Further arguments, of those of `execute`.
     takes_root : bool
+    skips_nan : bool
+        Whether of items of float64 that are NaN the result is 0, too.
     length, step : int
         An item's place in the origin and in the counts: that among `step` results, which `length` items make.
     capabilities : Capabilities, optional
@@ -56,12 +58,13 @@ class Doubles(ItemsKernel):
         *,
         more: Sequence[str] = (),
         takes_root: bool = False,
+        skips_nan: bool = False,
         length: int = 1,
         step: int = 1,
         capabilities: Capabilities | None = None,
     ):
         self.source: Datatype = as_datatype(dtype, STORAGE_DATATYPES)
-        self._form, self._takes_root = form, takes_root
+        self._form, self._flags = form, {"takes_root": takes_root, "skips_nan": skips_nan}
         self._more = tuple(more)
         self._places = {"length": length, "step": step}
         in_order = ("items", "mask") if "mask" in self._more else ("items",)
@@ -95,7 +98,7 @@ class Doubles(ItemsKernel):
 
     def _context_values(self) -> dict[str, Any]:
         return {
-            "source": described(self.source), "form": self._form, "takes_root": self._takes_root, "more": self._more,
+            "source": described(self.source), "form": self._form, "more": self._more, **self._flags,
         }  # fmt: skip
 
     def _params(self, window: Window, values: Mapping[str, tuple[int, ...]]) -> dict[str, int]:

@@ -108,5 +108,59 @@ def test_without_float64_integers_have_moments_of_float32(device):
         for x in (np.float64([1, 2]), gw.asarray(np.float64([1, 2]), bare)):
             with pytest.raises(gw.DatatypeError, match=r"x is of float64.*x\.astype\(np\.float32\)"):
                 function(x, device=bare)
+    keys, whole = np.array([1, 1, 0]), gw.asarray(np.int32([1, 2, 4]), bare)
+    for x, remedy in ((np.float64([1, 2, 4]), r"x\.astype\(np\.float32\)"), (whole, r"gw\.f32\(…\)")):
+        with pytest.raises(gw.DatatypeError, match=remedy):
+            gw.group_by(keys, s=(x, "std"), device=bare)
     with pytest.raises(gw.DatatypeError, match="asked for in float64"):
         gw.var(np.float32([1, 2]), dtype=np.float64, device=bare)
+
+
+def _table(made):
+    n = 3000
+    keys = made.integers(-3, 20, n), made.choice(["Oslo", "Rome"], n)
+    items = {
+        "f": made.normal(1e6, 1, n), "i": made.integers(0, 1000, n), "w": made.integers(-(2**62), 2**62, n),
+        "n": made.integers(-(2**31), 2**31, n).astype(np.int32),
+    }  # fmt: skip
+    items["f"][made.random(n) < 0.1] = np.nan
+    return keys, items
+
+
+@pytest.mark.needs("float64")
+@pytest.mark.parametrize("skipna", [True, False])
+def test_moments_of_groups_are_numpys(device, skipna):
+    keys, items = _table(np.random.default_rng(15))
+    asked = {
+        f"{name}_{how}": (each, how, *([1] if how == "std" else []))
+        for name, each in items.items() for how in ("mean", "var", "std")
+    }  # fmt: skip
+    for columns in (keys[:1], keys):
+        found = [gw.group_by(columns, asked, skipna=skipna, device=device)]
+        if len(columns) == 1:
+            key = gw.asarray(keys[0].astype(np.int32), device)
+            stored = {name: (gw.asarray(each, device), *rest) for name, (each, *rest) in asked.items()}
+            found.append(gw.group_by(key, stored, skipna=skipna))
+        rows = sorted(set(zip(*columns, strict=True)))
+        chosen = [np.logical_and.reduce([key == k for key, k in zip(columns, row, strict=True)]) for row in rows]
+        for groups in found:
+            for name, (each, how, *ddof) in asked.items():
+                kept = ~np.isnan(each) if skipna else True
+                options = {"ddof": 1} if ddof else {}
+                wanted = [getattr(np, how)(each[some & kept], **options) for some in chosen]
+                got = _host(groups[name])
+                assert got.dtype == np.float64
+                np.testing.assert_allclose(got, wanted, rtol=1e-9, err_msg=name)
+
+
+@pytest.mark.needs("float64")
+def test_moments_of_few_rows_and_of_keys_with_other_bits(device):
+    x = np.array([1, 5, 2, np.inf, 7], np.float64)
+    keys = np.array([3, 1, 3, 0, 1], np.uint32)
+    found = gw.group_by(gw.asarray(keys + 8, device), s=(gw.asarray(x, device), "std", 1), key_bits=2)
+    np.testing.assert_allclose(found.s.to_numpy(), [np.nan, np.sqrt(2), np.sqrt(0.5)])
+    found = gw.group_by(gw.asarray(keys, device), s=(gw.asarray(x, device), "var"), size=1, skipna=True)
+    assert np.isnan(found.s.to_numpy()).tolist() == [True]
+    assert gw.group_by(keys[:0], s=(x[:0], "std"), device=device).s.tolist() == []
+    negative = np.float64([-0.0, 0.0, 1.0])
+    assert gw.group_by(negative, m=(np.float64([1, 3, 9]), "var"), device=device).m.tolist() == [1, 0]
