@@ -1,9 +1,11 @@
 // Float64, item by item, of items in memory (form): their numbers, which of integers may be the distances from an origin;
-// the squares of their distances from it; or the quotients of sums, which means and variances are.
+// the squares of their distances from it; numbers between them and it; or quotients of sums: means and variances.
 // Forward progress: no workgroup waits for another. Bindings: params, items, output; origin, mask, limit and counts where there are.
 // Params: n (items of the window); blocks (workgroups that have work); first (first item of the window); length, step
 // (an item's place in the origin is that in a row of `step` results, each of them of `length` / `step` items).
-//$ if form in ("quotients", "moments")
+//$ if form == "between"
+// And number (the share); correction (not 0: in the middle).
+//$ elif form in ("quotients", "moments")
 // And number (how many items a sum is of, without counts); correction; least (the divisor where it is not positive).
 //$ endif
 
@@ -16,6 +18,7 @@ fn place(i: u32) -> u32 {
   let at = i + params.first;
   return at / params.length * params.step + at % params.step;
 }
+fn is_nan(x: vec2<u32>) -> bool { return (x.y << 1u) + select(0u, 1u, x.x != 0u) > 0xffe00000u; }
 //$ if form == "numbers"
 fn number(i: u32) -> {{ Out }} {
 //$ if source.bytes == 8 and source.kind != "f"
@@ -41,6 +44,17 @@ fn number(i: u32) -> f64 {
   let distance = f64_of(load_items(i)) - f64_of(load_origin(place(i)));
   return distance * distance;
 }
+//$ elif form == "between"
+// In the middle of two numbers, or a share of the way, from the nearer one.
+fn number(i: u32) -> f64 {
+  let a = f64_of(load_items(i));
+  let b = f64_of(load_origin(place(i)));
+  let share = f64_of(vec2<u32>(params.number_low, params.number_high));
+  {{ "if (is_nan(load_last(place(i)))) { return f64_of(load_last(place(i))); }" if "last" in more }}
+  if (share == 0) { return a; }
+  if (params.correction_high != 0u) { return (a + b) / 2; }
+  return select(a + (b - a) * share, b - (b - a) * (1 - share), share >= 0.5);
+}
 //$ else
 fn number(i: u32) -> f64 {
   let count = {{ "f64(load_counts(place(i)))" if "counts" in more else "f64_of(vec2<u32>(params.number_low, params.number_high))" }};
@@ -59,10 +73,7 @@ fn number(i: u32) -> f64 {
 }
 //$ endif
 fn item_at(i: u32) -> Item {
-//$ if skips_nan
-  let words = load_items(i);
-  if ((words.y << 1u) + select(0u, 1u, words.x != 0u) > 0xffe00000u) { return Item(); }
-//$ endif
+  {{ "if (is_nan(load_items(i))) { return Item(); }" if skips_nan }}
   {{ "if (load_mask(i) == 0u) { return Item(); }" if "mask" in more }}
   {{ "if (i + params.first >= load_limit(0u)) { return Item(); }" if "limit" in more }}
   let x = number(i);

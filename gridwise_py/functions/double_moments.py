@@ -47,10 +47,11 @@ def _computed(form: str, items: Array, *key: str, words: Mapping[str, Any] | Non
     return primitive.run_once(items=items, **arrays, **(words or {}))["output"]
 
 
-def _divided(form: str, sums: Array, number: int, correction: float, least: float, **given: Any) -> Array:
+def computed_with(form: str, items: Array, number: float, correction: float, least: float, **given: Any) -> Array:
+    """Return what `Doubles` computes with numbers, given further arguments and options."""
     numbers = {"number": number, "correction": correction, "least": least}
     words = {name: words_of_double(value) for name, value in numbers.items()}
-    return _computed(form, sums, words=words, **given)
+    return _computed(form, items, words=words, **given)
 
 
 def is_number(items: Array) -> Expression:
@@ -109,7 +110,7 @@ class DoubleMoments:
 
     def _divided(self, form: str, sums: Array, correction: float = 0.0, least: float = 0.0, **options: Any) -> Array:
         """Return sums divided by the numbers of their items, less the correction."""
-        return _divided(form, sums, self._number, correction, least, **self._counts, **options)
+        return computed_with(form, sums, self._number, correction, least, **self._counts, **options)
 
     @cached_property
     def _counts(self) -> dict[str, Any]:
@@ -207,13 +208,13 @@ class GroupedMoments:
             flat = flat_of(u32(is_number(items)))
             counts = self._summed(flat.without_arrays(), **dict(flat.arrays))
             numbers = _computed("numbers", items, skips_nan=True)
-        found = _divided("quotients", self._summed(numbers), 0, 0.0, np.nan, counts=counts)
+        found = computed_with("quotients", self._summed(numbers), 0, 0.0, np.nan, counts=counts)
         if how != "mean":
             places = {"length": items.size, "step": items.size}
             centre = take(found, self._groups)
             squares = _computed("distances", items, origin=centre, skips_nan=self._skips_nan, **places)
             takes_root: Any = how == "std"
-            found = _divided(
+            found = computed_with(
                 "quotients", self._summed(squares), 0, correction, np.nan, counts=counts, takes_root=takes_root
             )
         return found.counted_by(count)

@@ -24,10 +24,10 @@ class Doubles(ItemsKernel):
     Parameters
     ----------
     device : wgpu.GPUDevice or None
-    form : {"numbers", "distances", "quotients", "moments"}
+    form : {"numbers", "distances", "between", "quotients", "moments"}
         The items as floats, which of integers of 8 bytes are the distances from an origin below them; the squares of
-        their distances from the origin; sums divided by a count less a correction; or the same of what `Spread` sums,
-        two items for each result.
+        their distances from the origin; numbers between the two; sums divided by a count less a correction; or the same
+        of what `SPREADS` sum, two items for each result.
     dtype, result_dtype : Datatype, str or numpy dtype, default "f64"
         Of the items, of 4 or 8 bytes, and of the output.
     more : sequence of str
@@ -42,7 +42,7 @@ class Doubles(ItemsKernel):
     See Also
     --------
     execute : takes ``items`` and ``output``; with `more` ``origin``, ``mask`` (bool) and ``limit`` (one u32, how many
-        items count), without which others are 0, and ``counts`` (u32); for quotients and moments also ``number`` (in
+        items count), without which others are 0, and ``counts`` (u32); where it divides also ``number`` (in
         place of counts), ``correction``, and ``least`` (the divisor where it is not positive), as words of float64.
     """
 
@@ -52,7 +52,7 @@ class Doubles(ItemsKernel):
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        form: Literal["numbers", "distances", "quotients", "moments"],
+        form: Literal["numbers", "distances", "between", "quotients", "moments"],
         dtype: ItemDatatypeLike = "f64",
         result_dtype: ItemDatatypeLike = "f64",
         *,
@@ -73,7 +73,13 @@ class Doubles(ItemsKernel):
 
     def _arguments(self) -> tuple[Argument, ...]:
         words = DATATYPES["u32"]
-        datatypes = {"origin": self.source, "mask": STORAGE_DATATYPES["bool"], "limit": words, "counts": words}
+        datatypes = {
+            "origin": self.source,
+            "last": self.source,
+            "mask": STORAGE_DATATYPES["bool"],
+            "limit": words,
+            "counts": words,
+        }
         of_each = SameAs("items", per=2 if self._form == "moments" else 1)
         lengths = {"mask": of_each, "limit": 1}
         return (
@@ -87,7 +93,7 @@ class Doubles(ItemsKernel):
 
     @property
     def _divides(self) -> bool:
-        return self._form in ("quotients", "moments")
+        return self._form in ("between", "quotients", "moments")
 
     @property
     def _computes_float64(self) -> bool:

@@ -96,6 +96,30 @@ def test_moments_of_items_that_only_the_gpu_counts(device):
     np.testing.assert_allclose(found.item(), items.astype(np.float32).var(dtype=np.float64), rtol=1e-9)
 
 
+@pytest.mark.needs("float64")
+@pytest.mark.parametrize("dtype", ["float64", "int64", "uint64", "int32", "bool"])
+def test_quantiles_of_arrays_are_numpys(device, dtype):
+    made = np.random.default_rng(16)
+    ends = {"int64": (-(2**63), 2**63), "uint64": (0, 2**64), "int32": (-(2**31), 2**31), "bool": (0, 2)}.get(dtype)
+    wide = made.normal(size=(3, 3001)) if ends is None else made.integers(*ends, (3, 3001), dtype)
+    with_nan = wide.copy()
+    if dtype == "float64":
+        with_nan[1, 7], with_nan[2, :2] = np.nan, (-0.0, 1e300)
+    for items in (wide, with_nan):
+        x = gw.asarray(items, device)
+        numbers = items.astype(np.float64) if dtype != "float64" else items  # whose differences do not wrap
+        for axis in (None, 0, 1):
+            for found, wanted in (
+                (gw.median(x, axis), np.median(numbers, axis)),
+                (gw.quantile(x, [0, 0.3, 1], axis), np.quantile(numbers, [0, 0.3, 1], axis)),
+                (gw.percentile(x, 80.0, axis, method="hazen"), np.percentile(numbers, 80.0, axis, method="hazen")),
+            ):
+                assert found.dtype == np.float64
+                np.testing.assert_allclose(found.to_numpy(), wanted, rtol=1e-15)
+    if dtype != "float64":
+        np.testing.assert_allclose(gw.nanmedian(x).item(), np.median(numbers), rtol=1e-15)
+
+
 def test_without_float64_integers_have_moments_of_float32(device):
     bare = device_with(device)
     items = np.array([[0, 3, 9], [5, 2, 2]]) + 2**60
