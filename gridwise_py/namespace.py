@@ -86,17 +86,17 @@ _PLACES = {
     "sort_values": "gw.take(x, gw.argsort(keys)) of each column, gw.lexsort for several keys",
     "value_counts": "gw.unique(x, return_counts=True) has each number once, in ascending order",
     "drop_duplicates": "x[np.sort(gw.unique(x, return_index=True)[1])] of a numpy array; gw.unique(x) ascends",
-    "ndarray": "gw.Array",
-    "asnumpy": "x.to_numpy()",
-}
-_OF_NUMPY = "numpy computes it on the host, x.to_numpy(): "
-#: Why functions of numpy are not here, and no others do.
-_REASONS = {
     "base_repr binary_repr broadcast_shapes can_cast common_type datetime_data einsum_path format_float_positional "
     "format_float_scientific get_include get_printoptions getbufsize geterr geterrcall info iscomplexobj isdtype "
     "isfortran isrealobj isscalar issubdtype iterable may_share_memory min_scalar_type mintypecode nested_iters "
     "printoptions promote_types result_type set_printoptions setbufsize seterr seterrcall shares_memory show_config "
-    "show_runtime test typename": "it is about dtypes, texts and settings, not items",
+    "show_runtime test typename": "only numpy has it: it is about dtypes, texts and settings, not items",
+    "ndarray": "gw.Array",
+    "asnumpy": "x.to_numpy()",
+}
+_OF_NUMPY = "only numpy has it, for x.to_numpy(): "
+#: Why functions of numpy are not here, and no others do.
+_REASONS = {
     "busday_count busday_offset datetime_as_string is_busday isnat": "dates are numbers of units here",
     "angle conj conjugate imag iscomplex isreal real real_if_close unwrap": "complex numbers are only summed here",
     "apply_along_axis apply_over_axes frompyfunc piecewise": "Python's functions are traced here, not called by item",

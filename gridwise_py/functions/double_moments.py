@@ -86,13 +86,13 @@ class DoubleMoments:
         self._items: Array = items if array.datatype == computed else items.astype(computed)
         self._shape, self._combined = shape, combined
         #: What says which items count, where not all do.
-        self._chosen: dict[str, Array] = {} if array.count is None else {"limit": array.count}
+        self._chosen: dict[str, Any] = {} if array.count is None else {"limit": array.count}
         if mask is not None:
             self._chosen["mask"] = mask.viewed_as((mask.size,))
-        self._options = {"deterministic": True} if deterministic else {}
+        self._options: dict[str, Any] = {"deterministic": True} if deterministic else {}
         step = prod(shape[combined[-1] + 1 :]) if combined else 1
         self._number = prod(shape[k] for k in combined)
-        self._places = {"length": max(step * self._number, 1), "step": step}
+        self._places: dict[str, Any] = {"length": max(step * self._number, 1), "step": step}
 
     @property
     def _is_all(self) -> bool:
@@ -181,7 +181,7 @@ class GroupedMoments:
         primitive = keep_primitive(Repeat, self._order.device, None, size=self._order.size)
         return primitive.run_once(counts=self._rows)["output"].viewed_as((self._order.size,))
 
-    def _summed(self, items: Any, **arrays: Array) -> Array:
+    def _summed(self, items: Any, **arrays: Any) -> Array:
         """Return the sums of items in that order, or of an expression of arrays."""
         options = {} if arrays else self._options
         primitive = keep_primitive(
@@ -210,7 +210,7 @@ class GroupedMoments:
             numbers = _computed("numbers", items, skips_nan=True)
         found = computed_with("quotients", self._summed(numbers), 0, 0.0, np.nan, counts=counts)
         if how != "mean":
-            places = {"length": items.size, "step": items.size}
+            places: dict[str, Any] = {"length": items.size, "step": items.size}
             centre = take(found, self._groups)
             squares = _computed("distances", items, origin=centre, skips_nan=self._skips_nan, **places)
             takes_root: Any = how == "std"

@@ -496,7 +496,7 @@ class _Call:
         #: What the primitive calls the aggregates.
         self._names = _argument_names(list(aggregates))
         #: Means and variances in float64, by these names: the column, what is computed, and the correction.
-        self._moments: dict[str, tuple[_Column, str, float]] = {}
+        self._moments: dict[str, tuple[_Column, Any, float]] = {}
         #: What becomes of their results in numpy, by these names.
         self._finish: dict[str, _Finish] = {}
 
@@ -663,8 +663,8 @@ class _Call:
         DatatypeError
             If the device does not compute with float64, and nothing else will do.
         """
-        items = column.items
-        is_expression = isinstance(items, EXPRESSIONS)
+        items: Any = column.items
+        is_expression = isinstance(column.items, EXPRESSIONS)
         kind = "f" if is_expression and items.type == "f32" else "i" if is_expression else items.dtype.kind
         is_wide = not is_expression and items.dtype.itemsize == _WIDE
         if kind == "f" and not is_wide:

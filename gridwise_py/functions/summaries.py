@@ -915,13 +915,14 @@ def _taken(call: str, x: Any, asked: Any, device: Any) -> Any:
 def _mean(call: str, x: Any, along: tuple[AxisLike, bool], asked: np.dtype[Any] | None, mask: Any, device: Any) -> Any:
     """Return means along an axis, with ``keepdims``, or of all items."""
     x = _taken(call, x, asked, device)
-    dtype = x.dtype if isinstance(x, (np.ndarray, Array)) else None
-    if isinstance(x, np.ndarray) and not isinstance(mask, (Array, Expression)):
-        found = np.dtype(np.float64) if asked == np.float64 and x.dtype.kind == "f" else x.dtype.newbyteorder("=")
-        if found.kind in "biu" or found in (np.float64, np.complex64):
-            of = Combination(call, Add, Results(None if found.kind in "biu" else found, widens=True), device, *along)
+    dtype: Any = x.dtype if isinstance(cast(object, x), (np.ndarray, Array)) else None
+    if isinstance(cast(object, x), np.ndarray) and not isinstance(mask, (Array, Expression)):
+        kind: str = dtype.kind
+        found: Any = np.dtype(np.float64) if asked == np.float64 and kind == "f" else dtype.newbyteorder("=")
+        if kind in "biu" or found in (np.float64, np.complex64):
+            of = Combination(call, Add, Results(None if kind in "biu" else found, widens=True), device, *along)
             means = _divide(of, x, True if mask is None else mask)
-            return _as_asked(means, None if found.kind == "c" else asked, None)
+            return _as_asked(means, None if kind == "c" else asked, None)
     if dtype is not None and dtype.kind in "fc" and dtype.itemsize != _WIDE and asked != np.float64 and mask is None:
         axes = Axes.of(call, along[0], x.shape, along[1])
         if not axes.is_all:
