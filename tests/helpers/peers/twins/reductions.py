@@ -220,7 +220,7 @@ def var_exact(root: bool) -> Callable[..., Any]:
         x = np.asarray(x)
         ddof = ddof if correction is None else correction
         is_whole = x.dtype.kind in "iub"
-        if not is_whole and got.dtype == np.float64:
+        if not is_whole and x.dtype != np.float64 and got.dtype == np.float64 and dtype not in ("float64", np.float64):
             x = x.astype(np.float32)  # computed in it, whatever `out` is
             if got.dtype != np.float32:
                 value, scale = find(want, np.zeros((), np.float32), x, axis, np.float32, None, ddof, keepdims)
@@ -228,7 +228,7 @@ def var_exact(root: bool) -> Callable[..., Any]:
         with np.errstate(all="ignore"):
             wide = x.astype(np.longdouble)
             value = np.var(wide, axis=axis, ddof=ddof, keepdims=keepdims)
-            largest = np.max(ref._finite(x), axis=axis, keepdims=keepdims, initial=0)
+            largest = np.max(ref._finite(wide), axis=axis, keepdims=keepdims, initial=0)
             n = items_along(x, axis)
             # Items are relative to 0 along an axis: the error has a part of the mean.
             scale = (50 + n) * (np.abs(value) + largest * np.sqrt(np.abs(value)) + largest**2 * eps_of(got))
