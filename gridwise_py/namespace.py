@@ -12,12 +12,20 @@ _ClassT = TypeVar("_ClassT")
 #: What takes the place of names of numpy, PyTorch or pandas that are missing here. Tests run its code.
 _PLACES = {
     "array": "gw.asarray([1, 2]) uploads data, gw.empty(k) makes an Array of k items",
-    "linspace": "gw.asarray(np.linspace(0, 1, k, dtype=np.float32)) uploads what numpy makes",
-    "subtract multiply divide negative power mod remainder floor_divide square invert "
-    "less greater equal not_equal bitwise_and bitwise_or bitwise_xor logical_and logical_or logical_not": (
+    "linspace geomspace logspace eye identity tri vander bartlett blackman hamming hanning kaiser meshgrid indices "
+    "ix_ mask_indices tril_indices triu_indices diag_indices diagflat fromfunction load loadtxt genfromtxt fromfile "
+    "frombuffer fromiter fromregex fromstring from_dlpack broadcast_to broadcast_arrays block bmat": (
+        "gw.asarray(np.linspace(0, 1, k, dtype=np.float32)) uploads what numpy makes or reads"
+    ),
+    "asanyarray ascontiguousarray asfortranarray asarray_chkfinite require asmatrix": "gw.asarray(x)",
+    "save savetxt savez savez_compressed array2string array_repr array_str": "numpy's function of x.to_numpy()",
+    "subtract multiply divide true_divide negative positive power pow float_power mod remainder fmod floor_divide "
+    "divmod reciprocal square invert bitwise_invert bitwise_not less less_equal greater greater_equal equal not_equal "
+    "left_shift right_shift bitwise_left_shift bitwise_right_shift bitwise_and bitwise_or bitwise_xor logical_and "
+    "logical_or logical_xor logical_not": (
         "Python's operator on Arrays gives an expression, which gw.asarray(a + b) stores, say"
     ),
-    "convolve rolling": (
+    "convolve correlate rolling": (
         "gw.sum(np.lib.stride_tricks.sliding_window_view(x, k), axis=1) is a moving sum of a numpy array"
     ),
     "histogramdd": "gw.histogram2d(a, b, 4); for more dimensions gw.bincount of the bins' numbers, of gw.digitize",
@@ -28,20 +36,47 @@ _PLACES = {
     "merge_join join": (
         "gw.searchsorted(b, a) is the row in b, which ascends, of each key of a that gw.isin(a, b) finds"
     ),
-    "tan arcsin arccos arctan arctan2 sinh cosh log2 log10 log1p expm1 cbrt": (
+    "tan asin arcsin acos arccos atan arctan atan2 arctan2 sinh cosh asinh arcsinh acosh arccosh atanh arctanh exp2 "
+    "log2 log10 log1p expm1 cbrt sinc i0 trunc fix frexp modf ldexp deg2rad radians rad2deg degrees": (
         "gw.function('fn f(x: f32) -> f32 { return tan(x); }') calls WGSL's functions in expressions"
     ),
     "isfinite": "(gw.bitcast('u32', x) & 0x7F800000) != 0x7F800000 says whether items of an Array of f32 are finite",
     "isinf": "(gw.bitcast('u32', x) & 0x7FFFFFFF) == 0x7F800000 says whether items of an Array of f32 are infinite",
     "fmin fmax": "gw.where(gw.isnan(a), b, gw.minimum(a, b)); gw.nanmin and gw.nanmax reduce",
+    "nan_to_num": "gw.where(gw.isnan(x), 0.0, x)",
+    "isposinf isneginf": "x == np.inf and x == -np.inf",
+    "signbit copysign": "gw.bitcast('u32', x) >> 31 is 1 where an Array of f32 is negative",
+    "fabs": "gw.abs(x)",
+    "heaviside": "gw.where(x < 0, 0.0, gw.where(x == 0, b, 1.0))",
+    "hypot": "gw.sqrt(a * a + b * b)",
+    "logaddexp logaddexp2": "gw.log(gw.exp(a) + gw.exp(b))",
+    "isclose allclose": "gw.all(gw.abs(a - b) <= 1e-6)",
+    "array_equal array_equiv": "gw.all(a == b)",
+    "interp": "gw.searchsorted(x, values) finds the items of x, which ascends, between which numbers lie",
+    "gradient trapezoid": "gw.diff(x) has the steps, gw.sum((x[1:] + x[:-1]) / 2) the area at steps of 1",
+    "reshape ravel shape size ndim astype copy expand_dims squeeze atleast_1d atleast_2d atleast_3d": (
+        "x.reshape(-1, 2), x.ravel(), x.astype(np.int32), x.copy(); x.shape, x.size, x.ndim"
+    ),
+    "split array_split hsplit vsplit dsplit unstack": "x[:k] and x[k:] are views",
+    "swapaxes moveaxis rollaxis permute_dims matrix_transpose": "gw.transpose(m, (1, 0))",
+    "fliplr flipud rot90": "gw.flip(m, 0) and gw.flip(m, 1), gw.transpose(m)",
+    "tile pad resize": "gw.take(x, np.arange(9) - k, mode='wrap') repeats all items, mode='clip' those at the ends",
+    "trace diag diagonal fill_diagonal": "gw.take(m.ravel(), np.arange(4) * 5) of 4 rows of 4",
+    "unravel_index ravel_multi_index": "indices // k and indices % k are rows and columns of k items",
+    "putmask place copyto tril triu": "gw.where(condition, values, x)",
+    "outer kron": "gw.matmul(a.reshape(-1, 1), b.reshape(1, -1))",
     "cov corrcoef": "gw.matmul(m, gw.transpose(m)) of rows m without their means, gw.mean(m, 1)",
     "amin": "gw.min(x)",
     "amax": "gw.max(x)",
-    "dot": "gw.matmul(m, m) is the product of matrices, gw.sum(a * b) that of vectors",
+    "dot inner vdot vecdot matvec vecmat tensordot einsum": (
+        "gw.matmul(m, m) is the product of matrices, gw.sum(a * b) that of vectors"
+    ),
     "argwhere": "gw.nonzero(x) gives the same indices, one array for each dimension",
-    "append hstack concatenate": "gw.ChunkedArray([a, b]) takes Arrays of one datatype as one",
+    "append hstack concatenate concat vstack row_stack stack": (
+        "gw.ChunkedArray([a, b]) takes Arrays of one datatype as one"
+    ),
     "insert": "gw.empty, and gw.put of the old and of the new items",
-    "select": "gw.where(a > 1, a, gw.where(b > 1, b, 0.0))",
+    "select choose": "gw.where(a > 1, a, gw.where(b > 1, b, 0.0))",
     "trim_zeros": "x[gw.flatnonzero(x)[0] : gw.flatnonzero(x)[-1] + 1] of a numpy array",
     "take_along_axis put_along_axis": "gw.take and gw.put of all items: row * length + index",
     "sort_complex": "z[gw.lexsort((z.imag, z.real))] of a numpy array",
@@ -51,10 +86,29 @@ _PLACES = {
     "sort_values": "gw.take(x, gw.argsort(keys)) of each column, gw.lexsort for several keys",
     "value_counts": "gw.unique(x, return_counts=True) has each number once, in ascending order",
     "drop_duplicates": "x[np.sort(gw.unique(x, return_index=True)[1])] of a numpy array; gw.unique(x) ascends",
+    "base_repr binary_repr broadcast_shapes can_cast common_type datetime_data einsum_path format_float_positional "
+    "format_float_scientific get_include get_printoptions getbufsize geterr geterrcall info iscomplexobj isdtype "
+    "isfortran isrealobj isscalar issubdtype iterable may_share_memory min_scalar_type mintypecode nested_iters "
+    "printoptions promote_types result_type set_printoptions setbufsize seterr seterrcall shares_memory show_config "
+    "show_runtime test typename": "only numpy has it: it is about dtypes, texts and settings, not items",
     "ndarray": "gw.Array",
     "asnumpy": "x.to_numpy()",
 }
-INSTEAD: dict[str, str] = {name: place for names, place in _PLACES.items() for name in names.split()}
+_OF_NUMPY = "only numpy has it, for x.to_numpy(): "
+#: Why functions of numpy are not here, and no others do.
+_REASONS = {
+    "busday_count busday_offset datetime_as_string is_busday isnat": "dates are numbers of units here",
+    "angle conj conjugate imag iscomplex isreal real real_if_close unwrap": "complex numbers are only summed here",
+    "apply_along_axis apply_over_axes frompyfunc piecewise": "Python's functions are traced here, not called by item",
+    "poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots": "polynomials have few coefficients",
+    "column_stack cross diag_indices_from dstack gcd lcm nextafter packbits spacing tril_indices_from "
+    "triu_indices_from unpackbits": "it has no kernel yet",
+}
+INSTEAD: dict[str, str] = {
+    name: place
+    for table in (_PLACES, {names: f"{_OF_NUMPY}{reason}" for names, reason in _REASONS.items()})
+    for names, place in table.items() for name in names.split()
+}  # fmt: skip
 
 #: Functions that are methods elsewhere, and what they take.
 _FUNCTIONS = {

@@ -18,17 +18,26 @@ import wgpu
 
 from ..errors import ArgumentError, DatatypeError
 from ..extras import imported
-from ..primitives import GroupBy, count
+from ..primitives import GroupBy, Map, count
 from ..primitives.fusion import EXPRESSIONS, flat_of
-from ..primitives.group_spec import AGGREGATES, Count, group_spec, is_aggregate_name, parsed_aggregate, refuse_wide
+from ..primitives.group_spec import (
+    AGGREGATES,
+    Count,
+    GroupSpec,
+    group_spec,
+    is_aggregate_name,
+    parsed_aggregate,
+    refuse_wide,
+)
 from ..runtime.array import Array, asarray
-from ..runtime.context import capabilities
+from ..runtime.context import capabilities, context_of
 from ..runtime.host_items import cast_items, extremes, integers_and_nulls, with_missing
 from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, as_datatype, conversion
 from ..types.expression import LEAF_DATATYPES, Expression, as_node, index
 from ..types.expression_functions import StructExpression, where
 from ..types.operators import Add, BinOp, Max, Min, Multiply
 from ..types.options import integer
+from ..types.program import part_of
 from ..types.shapes import check_one_shape
 from .arguments import (
     HostItems,
@@ -43,8 +52,11 @@ from .arguments import (
     without_doubles,
 )
 from .bins import of_sums, sums_may_wrap, two_words
+from .double_moments import DoubleMoments, GroupedMoments
 from .labels import Labels, labels_of, numbered
+from .orders import lexsort
 from .repeated_calls import one_shot
+from .sorts import argsort
 from .summaries import minmax
 
 #: A column: an array of numpy or what numpy makes one of, an Array, or an expression of Arrays.
@@ -209,13 +221,15 @@ def group_by(
     Notes
     -----
     In numpy, results have numpy's dtypes: sums and products of integers and bools are of int64 or uint64, their means
-    of float64, counts of intp, and minima, maxima, first and last items of the items' dtype. Floats stay what they are,
-    but sums, means, variances and deviations of float16 are float32, and so are variances and deviations of integers.
+    and variances of float64, counts of intp, and minima, maxima, first and last items of the items' dtype. Floats stay
+    what they are, but sums, means, variances and deviations of float16 are float32.
 
-    On the GPU, sums and products are of u32, i32 or f32, and integers wrap; means are of f32, counts of u32. Columns of
-    8 bytes have sums, products, minima, maxima and counts there; in numpy float64 has no variance. Variances of
-    integers are exact in numpy, and refused of Arrays with items of 4 bytes. With `skipna` nulls are left out, too, and
-    the integers beside them stay as they are; a result that is missing is NaN, or None beside integers beyond 2**53.
+    On the GPU, sums and products are of u32, i32 or f32, and integers wrap; counts are of u32. Means and variances of
+    integers and float64 are of float64 there, too, and need a device that computes with it: the rows are sorted once
+    more for them, and variances are of the distances from each group's mean. Without it those of 4 bytes have means of
+    f32. Columns of 8 bytes have sums, products, minima, maxima and counts besides. With `skipna` nulls are left out,
+    too, and the integers beside them stay as they are; a result that is missing is NaN, or None beside integers beyond
+    2**53.
 
     Examples
     --------
@@ -430,6 +444,15 @@ class _Column:
             self._ends = int(ends[0]), int(ends[1])
         return self._ends
 
+    def floats(self, from_least: bool) -> Array:
+        """Return the items on the GPU in float64; integers of 8 bytes may be their distances from the least."""
+        if self.missing is not None:
+            return asarray(np.where(self.missing, np.nan, self.items), self.call.device)
+        array = asarray(self.items, self.call.device) if isinstance(self.items, EXPRESSIONS) else self.array
+        if array.dtype == np.float64:
+            return array
+        return DoubleMoments(array, (array.size,), (0,)).floats("f64", from_least)
+
     @cached_property
     def summable(self) -> _Column:
         """Integers or bools whose sums do not wrap where numpy's do not: of 8 bytes only where they must be."""
@@ -475,6 +498,8 @@ class _Call:
         self._wide: dict[str, _Column] = {}
         #: What the primitive calls the aggregates.
         self._names = _argument_names(list(aggregates))
+        #: Means and variances in float64, by these names: the column, what is computed, and the correction.
+        self._moments: dict[str, tuple[_Column, Any, float]] = {}
         #: What becomes of their results in numpy, by these names.
         self._finish: dict[str, _Finish] = {}
 
@@ -491,16 +516,11 @@ class _Call:
         for column in self._columns.values():
             if isinstance(column.items, np.ndarray):
                 column.items = without_doubles(column.value, column.items, self.device)
-        for name, (value, how, _) in self._aggregates.items():
-            items = self._columns[id(value)].items if how in ("var", "std") else None
-            if (
-                isinstance(items, np.ndarray)
-                and items.dtype.itemsize == _WIDE
-                and (self.on_gpu or items.dtype.kind == "f")
-            ):
-                refuse_wide(_CALL, name, as_datatype(items.dtype, ITEM_DATATYPES), how)
         given, bits = self._take_keys(key_bits)
         wanted = dict(self._own_aggregates())
+        rows = self._unused("rows_")
+        if self._moments:
+            wanted[rows] = count
         one = next(iter(given.values())) if _is_column(keys) or isinstance(keys, _OneKey) else given
         # Of numpy's doubles NaNs are left out before they are uploaded.
         spec = group_spec(one, wanted, key_bits=bits, skipna=self._skipna, wide_has_nan=self.on_gpu, what=_CALL)
@@ -508,7 +528,11 @@ class _Call:
         primitive = keep_primitive(
             GroupBy, self.device, spec.without_arrays(), tuple(wanted), size=size, deterministic=deterministic
         )
-        found = primitive.run_once(**arrays)
+        found = dict(primitive.run_once(**arrays))
+        if self._moments:
+            moments = GroupedMoments(self._order(spec), found[rows], self._skipna, deterministic)
+            for name, (column, how, correction) in self._moments.items():
+                found[name] = moments.of(column.floats(from_least=how != "mean"), how, correction)
         results, number = self._results(dict(zip(self._keys, (key.name for key in spec.keys), strict=True)), found)
         of_keys = {name: results[name] for name in self._keys}
         if one is not given:
@@ -627,12 +651,55 @@ class _Call:
                 yield name, count
                 continue
             column = self._columns[id(value)]
-            if isinstance(column.items, EXPRESSIONS):
+            if how in ("mean", "var", "std") and self._is_double(name, column, how):
+                if isinstance(column.items, EXPRESSIONS):
+                    stored_leaves(_CALL, flat_of(column.items))  # raises for leaves that are no Arrays
+                self._moments[name] = column, how, correction
+            elif isinstance(column.items, EXPRESSIONS):
                 yield name, (column.items, how, *rest)
             elif isinstance(column.items, np.ndarray) and not self.on_gpu:
                 yield from self._of_host(name, column, how, rest)
             else:
                 yield self._plain(name, column, how, *rest)
+
+    def _is_double(self, name: str, column: _Column, how: Any) -> bool:
+        """Whether a mean or a variance is of float64, and no sums of the host's items give it.
+
+        Raises
+        ------
+        DatatypeError
+            If the device does not compute with float64, and nothing else will do.
+        """
+        items: Any = column.items
+        is_expression = isinstance(column.items, EXPRESSIONS)
+        kind = "f" if is_expression and items.type == "f32" else "i" if is_expression else items.dtype.kind
+        is_wide = not is_expression and items.dtype.itemsize == _WIDE
+        if kind == "f" and not is_wide:
+            return False
+        if not self.on_gpu and how == "mean":
+            return False
+        if isinstance(items, np.ndarray) and not self.on_gpu and kind in "iu":
+            least, most = column.find_ends()
+            if most - least < 1 << 32:
+                return False
+        if context_of(self.device).has_float64:
+            return True
+        if is_wide:
+            refuse_wide(_CALL, name, as_datatype(items.dtype, ITEM_DATATYPES), how)
+        return False
+
+    def _order(self, spec: GroupSpec) -> Any:
+        """Return the rows in the order of the groups."""
+        if "keys" in self._wide:
+            return argsort(self._wide["keys"].array)
+        words: list[Any] = []
+        for step in spec.flat.program.results[: spec.key_words]:
+            flat = part_of(spec.flat, [step])
+            primitive = keep_primitive(Map, self.device, flat.without_arrays())
+            words.append(primitive.run_once(**stored_leaves(_CALL, flat))["output"])
+        if spec.key_mask is not None:
+            words = [asarray(words[0] & spec.key_mask)]
+        return argsort(words[0]) if len(words) == 1 else lexsort(tuple(words))
 
     def _plain(self, name: str, column: _Column, how: Any, *rest: Any) -> tuple[str, Any]:
         """Return an aggregate of a column as it is."""
@@ -715,8 +782,6 @@ class _Call:
     ) -> Iterator[tuple[str, Any]]:
         """Yield what gives the variance of integers: exact sums of distances from the least, and of their squares."""
         least, most = column.find_ends()
-        if most - least >= 1 << 32:
-            refuse_wide(_CALL, name, as_datatype(column.items.dtype, ITEM_DATATYPES), how)
         # In u32, because differences of small integers would wrap.
         distances = column.items.astype(np.uint32) - np.uint32(least & 0xFFFFFFFF)
         if present is not None:
@@ -819,7 +884,7 @@ def _spread_of(rows: str, sums: str, high: str | None, correction: float, takes_
         distances = near.astype(np.float64) - rest.astype(np.float64) ** 2 / number.astype(np.float64)
         left = of(rows).astype(np.float64) - correction
         found = np.divide(distances, left, out=np.full(left.shape, np.nan), where=left > 0)
-        return (np.sqrt(found) if takes_root else found).astype(np.float32)
+        return np.sqrt(found) if takes_root else found
 
     return spread
 

@@ -16,12 +16,14 @@ import wgpu
 from ..errors import ArgumentError, DatatypeError
 from ..primitives.nth_element import MOST_PLACES
 from ..runtime.array import Array, asarray, empty
+from ..runtime.context import context_of
 from ..types.datatype import STORAGE_DATATYPES
 from ..types.expression import LEAF_DATATYPES, f32
 from ..types.expression_functions import isnan, where
 from ..types.options import one_of
-from .arguments import Call, argument_array, argument_datatype, check_not_counted, deliver, numpy_result
+from .arguments import Call, argument_array, argument_datatype, check_not_counted, deliver, device_of, numpy_result
 from .arrays import take
+from .double_moments import DoubleMoments, computed_with
 from .families import family
 from .orders import transpose
 from .reductions import Axes, max, min
@@ -117,13 +119,16 @@ class _Rows:
         self, call: str, x: Any, axis: AxisLike, keepdims: bool, device: wgpu.GPUDevice | None, skips_nan: bool
     ):
         made = Call(call, device)
-        is_array = isinstance(x, Array)
-        made.take("x", x, LEAF_DATATYPES if is_array else STORAGE_DATATYPES, shape="any", computes=True, fuses=False)
+        has_doubles = context_of(device_of(x, device=device)).has_float64 if isinstance(x, Array) else True
+        known = STORAGE_DATATYPES if has_doubles else LEAF_DATATYPES
+        made.take("x", x, known, shape="any", computes=True, fuses=False)
         items: Any = made.arrays["x"]
-        if is_array:
-            check_not_counted(call, items)
         self.on_gpu: bool = made.on_gpu
-        if skips_nan and self.on_gpu:
+        if self.on_gpu:
+            check_not_counted(call, items)
+        #: Whether an Array's quantiles are of float64, as numpy's.
+        self._is_double: bool = has_doubles and (items.dtype.kind != "f" or items.dtype.itemsize == 8)
+        if skips_nan and self.on_gpu and items.dtype.kind == "f":
             raise ArgumentError(
                 f"{call}: x is an Array, and how many of its items are not NaN is known to the GPU alone; give "
                 f"x.to_numpy()"
@@ -172,7 +177,8 @@ class _Rows:
         A weak `q` is a Python number, by which the datatype of items does not change.
         """
         if self.rows and not self.length:
-            kind = np.float32 if self.on_gpu else self.dtype if self.dtype.kind == "f" else np.float64
+            on_gpu = np.float64 if self._is_double else np.float32
+            kind = on_gpu if self.on_gpu else self.dtype if self.dtype.kind == "f" else np.float64
             found = np.full((q.size, self.rows), np.nan, kind)
             return asarray(found, self.device) if self.on_gpu else found
         if self.on_gpu:
@@ -206,11 +212,21 @@ class _Rows:
         return np.where(np.isnan(last), last, value).astype(value.dtype) if self.dtype.kind == "f" else value
 
     def _interpolate_on_gpu(self, method: str, q: np.ndarray, is_median: bool) -> Array:
-        output = empty((len(q), self.rows), "f32", self.device)
+        output = empty((len(q), self.rows), "f64" if self._is_double else "f32", self.device)
         if not output.size:
             return output
         firsts, seconds, shares = _places(method, np.array([self.length]), q)
         table = self.at(np.concatenate([firsts, seconds, [self.length - 1]]))
+        if self._is_double:
+            table = DoubleMoments(table, table.shape, ()).floats("f64", from_least=False).reshape(table.shape)
+            last = take(table, np.array([2 * len(q)]), 1)
+            for k, share in enumerate(shares.astype(np.float64).tolist()):
+                a, b = (take(table, np.array([each]), 1) for each in (k, k + len(q)))
+                share = 0.0 if firsts[k] == seconds[k] else share
+                places = {"length": self.rows, "step": self.rows}
+                value = computed_with("between", a, share, float(is_median), 0.0, origin=b, last=last, **places)
+                output[k].copy_from(value.reshape(self.rows))
+            return output
         last = f32(take(table, np.array([2 * len(q)]), 1))
         for k, share in enumerate(shares.astype(np.float64).tolist()):
             a, b = (f32(take(table, np.array([each]), 1)) for each in (k, k + len(q)))
@@ -238,11 +254,11 @@ def _middle(call: str, skips_nan: bool = False):
         """Parameters
         ----------
         x : numpy.ndarray or Array
-            An Array of up to 4 bytes.
+            An Array of 8 bytes where the device computes with float64.
         axis : int or tuple of int, optional
             By default all items, of any shape.
         out : numpy.ndarray or Array, optional
-            Where to put the result, of its shape; an Array of f32.
+            Where to put the result, of its shape; an Array of the result's datatype.
         overwrite_input : bool, default False
             `x` is never changed.
         keepdims : bool, default False
@@ -253,7 +269,7 @@ def _middle(call: str, skips_nan: bool = False):
         Returns
         -------
         numpy scalar, numpy.ndarray or Array
-            Of numpy's dtype; of f32 where `x` is on the GPU.
+            Of numpy's dtype; on the GPU of f32 where that is float16, or the device has no float64.
 
         Notes
         -----
@@ -305,14 +321,14 @@ def _quantiles(call: str, most: int, skips_nan: bool = False):
         """Parameters
         ----------
         x : numpy.ndarray or Array
-            An Array of up to 4 bytes. Unlike in numpy, differences of an Array's integers do not wrap, and an item
-            beside an infinity is no NaN.
+            An Array of 8 bytes where the device computes with float64. Unlike in numpy, differences of an Array's
+            integers do not wrap, and an item beside an infinity is no NaN.
         q : float or array_like of floats
             On the host. Ranks are computed in its dtype, as in numpy: in float32 they are rounded from 2²⁴ items on.
         axis : int or tuple of int, optional
             By default all items, of any shape.
         out : numpy.ndarray or Array, optional
-            Where to put the result, of its shape; an Array of f32.
+            Where to put the result, of its shape; an Array of the result's datatype.
         overwrite_input : bool, default False
             `x` is never changed.
         method : str, default "linear"
@@ -327,7 +343,7 @@ def _quantiles(call: str, most: int, skips_nan: bool = False):
         Returns
         -------
         numpy scalar, numpy.ndarray or Array
-            Of numpy's dtype; of f32 where `x` is on the GPU.
+            Of numpy's dtype; on the GPU of f32 where that is float16, or the device has no float64.
 
         Raises
         ------

@@ -230,11 +230,8 @@ def refuse_none(call: str) -> ArgumentError:
     return ArgumentError(f"{call}: with where= no item may be left, so it needs initial=, the result of none")
 
 
-def numbers_and_mask(call: str, x: Any, where: Any, device: Any, *, narrow: bool = False) -> tuple[Any, Any]:
-    """Return the items, and which of them count: those that are not NaN, and that a caller's mask has.
-
-    With `narrow` those of Python's numbers are of 4 bytes.
-    """
+def numbers_and_mask(call: str, x: Any, where: Any, device: Any) -> tuple[Any, Any]:
+    """Return the items, and which of them count: those that are not NaN, and that a caller's mask has."""
     mask = mask_of(call, where)
     items: Any = x
     nullable = None if isinstance(x, (Array, Expression)) else integers_and_nulls(x)
@@ -242,8 +239,7 @@ def numbers_and_mask(call: str, x: Any, where: Any, device: Any, *, narrow: bool
         items, present = nullable[0], ~nullable[1]
         mask = present if mask is None else present & mask
     elif not isinstance(x, (Array, Expression)):
-        items = argument_array(call, "x", x)
-        items = narrow_numbers(x, items) if narrow else without_doubles(x, items, device_of(device=device))
+        items = without_doubles(x, argument_array(call, "x", x), device_of(device=device))
     if mask is not None:
         items, mask = masked_items(call, items, mask, device)
     number = None

@@ -30,7 +30,6 @@ from ..types.expression import (
     as_node,
     deferred,
     f32,
-    gather,
     index,
     leaf,
     scalar,
@@ -50,12 +49,14 @@ from .arguments import (
     deliver,
     device_of,
     keep_primitive,
+    numpy_result,
     shape_of,
     stored_leaves,
     without_doubles,
 )
 from .arrays import full_like, take
-from .bins import of_sums, sums_may_wrap, two_words
+from .bins import sums_may_wrap
+from .double_moments import DoubleMoments, is_number
 from .families import family
 from .reductions import (
     Axes,
@@ -83,6 +84,7 @@ Findable: TypeAlias = Reducible | ChunkedArray
 _FIELDS = "fields"
 #: The two words of items of 8 bytes, which expressions do not read as they are.
 _WORDS = "words"
+_WIDE = 8
 _LOW, _HIGH = u32(_WORDS, components=2)
 
 
@@ -153,17 +155,6 @@ def _rank(kind: str, largest: bool) -> tuple[Any, Any]:
     return high, low
 
 
-def _from_least() -> Any:
-    """Return an expression of the distances of items of 8 bytes from the least along axes, which has no more bits."""
-    length, step = scalar("length", "u32"), scalar("step", "u32")
-    at = index // length * step + index % step
-    low, high = (gather(each, at) for each in u32("least", components=2))
-    return f32(_HIGH - high - where(low > _LOW, u32(1), u32(0))) * 2.0**32 + f32(_LOW - low)
-
-
-_FROM_LEAST = _from_least()
-
-
 class MinAndMax(NamedTuple):
     """What `minmax` returns."""
 
@@ -214,8 +205,8 @@ class Reduction:
         self.on_gpu: bool = isinstance(given, Operators)
         #: Of an array.
         self.dtype: np.dtype[Any] | None = None
-        #: Items of 8 bytes as words, by the name of the leaf that reads them; empty for others.
-        self._words: dict[str, Array] = {}
+        #: Whether they have 8 bytes.
+        self.is_wide: bool = False
         is_array = not self.on_gpu or isinstance(given, Array)
         datatype = Call(call, device).hold("x", given, x) if is_array else None
         flat = None if is_array else flat_of(given.as_expression())
@@ -239,12 +230,12 @@ class Reduction:
         if datatype.name in LEAF_DATATYPES:
             self.value = stored(given)
         else:
-            self._words = {_WORDS: given.ravel().view("u32")}
+            self.is_wide = True
 
     @property
-    def is_wide(self) -> bool:
-        """Whether they have 8 bytes."""
-        return bool(self._words)
+    def _words(self) -> dict[str, Array]:
+        """Items of 8 bytes as words, by the name of the leaf that reads them; empty for others."""
+        return {_WORDS: self.array.ravel().view("u32")} if self.is_wide else {}
 
     @property
     def truth(self) -> Expression:
@@ -295,7 +286,7 @@ class Reduction:
         """Return an Array with the one item of a reduction of an expression made of the items, or those along axes."""
         flat = flat_of(items)
         arrays: dict[str, Any] = (
-            {**dict(flat.arrays), **self._words} if self._words else stored_leaves(self._call, flat)
+            {**dict(flat.arrays), **self._words} if self.is_wide else stored_leaves(self._call, flat)
         )
         device = device_of(*arrays.values(), device=self._device)
         primitive = keep_primitive(of, device, flat.without_arrays(), op, **options)
@@ -340,6 +331,25 @@ class Reduction:
         found = self.reduce(ranked, op, (_INDEX, _PLACES[len(ranked.fields)]), numbers)
         return found if self.on_gpu else found.astype(np.intp)
 
+    def doubles(self, asked: Any, deterministic: bool = False) -> DoubleMoments | None:
+        """Return what computes moments in float64; None where numpy's are of other floats, or the device has none."""
+        has_halves = self.value.type == "f32" if self.dtype is None else self.dtype.kind == "f" and not self.is_wide
+        device = device_of(*(self._arrays if self.dtype is None else [self.array]), device=self._device)
+        if not context_of(device).has_float64:
+            if asked == np.float64 or (self.is_wide and self._kind == "f"):
+                raise _refuse_doubles(self._call, "the result is asked for in" if asked == np.float64 else "x is of")
+            return None
+        if has_halves and asked != np.float64:
+            return None
+        array = asarray(self.value, device) if self.dtype is None else self.array
+        mask = None if self.mask is None else asarray(self.mask, device)
+        return DoubleMoments(array, self.shape, self._combined, mask, deterministic)
+
+    def delivered(self, found: Array) -> Any:
+        """Return one result for each of the axes' in their shape: of numpy arrays in numpy."""
+        found = found.reshape(self.axes.shape)
+        return found if self.on_gpu else numpy_result(found.to_numpy())
+
     @property
     def is_exact(self) -> bool:
         """Whether they are added and subtracted as integers, since f32 does not hold these."""
@@ -350,12 +360,28 @@ class Reduction:
         empty = {"empty": np.nan}
         if not self.is_exact:  # a mean of the sum keeps infinities, which `Moments` does not
             return self._of_counted(struct(count=u32(1), total=self.floats), Add, _MEANS, empty)
+        return self._of_counted(self._wide_numbers(), WideSum, _EXACT_MEANS, empty)
+
+    def host_means(self) -> Any:
+        """Return the means of integers of the host that count, in float64: their exact sums are divided there."""
+        found = self._of_counted(self._wide_numbers(), WideSum, (None, None))
+        whole = (found["high"].astype(np.int32).astype(np.int64) << 32) | found["middle"].astype(np.int64)
+        with np.errstate(all="ignore"):
+            means = (whole * 2.0**32 + found["low"]) / found["count"]
+        return self.axes.fit(means) if self.axes.is_all else means
+
+    def _wide_numbers(self) -> StructExpression:
+        """Return integers as `WideSum` adds them."""
         low, middle = (_LOW, _HIGH) if self.is_wide else (u32(self.value), None)
         is_negative = (low if middle is None else middle) >> 31 != 0
         is_signed = self.value.type == "i32" if middle is None else self._kind == "i"
         sign = where(is_negative, u32(2**32 - 1), u32(0)) if is_signed else u32(0)
-        made = struct(count=u32(1), low=low, middle=sign if middle is None else middle, high=sign)
-        return self._of_counted(made, WideSum, _EXACT_MEANS, empty)
+        return struct(count=u32(1), low=low, middle=sign if middle is None else middle, high=sign)
+
+    def from_least(self) -> None:
+        """Make integers of 8 bytes what float32 holds best of them: their distances from the least along the axes."""
+        self.array = DoubleMoments(self.array, self.shape, self._combined).floats("f32").reshape(self.shape)
+        self.is_wide, self.dtype, self.value = False, np.dtype(np.float32), stored(self.array)
 
     def spreads(self, outputs: tuple[Any, ...], numbers: Mapping[str, Any], **options: Any) -> Any:
         """Return what is computed of the moments of the items that count."""
@@ -371,41 +397,6 @@ class Reduction:
 
 def _is_exact(dtype: np.dtype[Any]) -> bool:
     return dtype.kind in "iu" and dtype.itemsize > 2
-
-
-def _host_items(call: str, x: Any) -> np.ndarray:
-    """Return what numpy makes of the argument, and of Python's numbers those of 4 bytes."""
-    return narrow_numbers(x, argument_array(call, "x", x))
-
-
-def _of_four_bytes(call: str, x: Any, axis: AxisLike, mask: Any, device: Any) -> Any:
-    """Return what variances are of: integers of 8 bytes as their distances from the least, in float32."""
-    if isinstance(x, (Expression, StructExpression, ChunkedArray)):
-        return x
-    given: Any = x if isinstance(x, Array) else _host_items(call, x)
-    if given.dtype.itemsize < 8 or given.dtype.kind not in "iuf":
-        return given
-    if given.dtype.kind == "f":
-        raise _refuse_doubles(call, "x is of")
-    if not given.size:
-        return given.astype(np.float32)
-    most = np.iinfo(given.dtype).max
-    if isinstance(given, np.ndarray) and (mask is None or isinstance(mask, np.ndarray)):
-        counts = True if mask is None else np.broadcast_to(mask, given.shape)
-        least = np.min(
-            given, Axes.of(call, axis, given.shape, True).combined, keepdims=True, initial=most, where=counts
-        )
-        return np.asarray(given - least).view(np.uint64).astype(np.float32)
-    if mask is not None:
-        given, mask = masked_items(call, given, mask, device)
-    of = Combination(call, Min, Results(), device, axis, True)
-    least = combine(of, given) if mask is None else combine(of, given, None, most, mask)
-    axes = Axes.of(call, axis, given.shape, True).combined
-    step = prod(given.shape[axes[-1] + 1 :]) if axes else 1
-    numbers = {"length": step * prod(given.shape[k] for k in axes), "step": step}
-    words = {_WORDS: given.ravel().view("u32"), "least": least.ravel().view("u32")}
-    primitive = keep_primitive(Map, cast(Array, given).device, _FROM_LEAST)
-    return primitive.run_once(**words, **numbers)["output"].reshape(given.shape)
 
 
 @family()
@@ -836,9 +827,8 @@ def _asked(call: str, dtype: Any) -> np.dtype[Any] | None:
 
 def _refuse_doubles(call: str, what: str) -> DatatypeError:
     return DatatypeError(
-        f"{call}: {what} float64, but this is computed in float32, which has about 7 digits; convert x, "
-        f"x.astype(np.float32)"
-        + ("; or divide on the host, gw.sum(x).item() / x.size" if call.endswith("mean()") else ", or use numpy")
+        f"{call}: {what} float64, but the device lacks shader-f64 or shader-int64; convert x, x.astype(np.float32), "
+        f"which has about 7 digits, or use numpy"
     )
 
 
@@ -849,9 +839,15 @@ def _as_asked(value: Any, asked: np.dtype[Any] | None, dtype: np.dtype[Any] | No
     return value if wanted is None or value.dtype == wanted else value.astype(wanted)
 
 
-def _numbers_of_floats(call: str, x: Any, where: Any, out: Any, device: Any, *, narrow: bool) -> tuple[Any, Any]:
+def _numbers_of_floats(call: str, x: Any, where: Any, out: Any, device: Any) -> tuple[Any, Any]:
     """Return what `numbers_and_mask` does, for means and variances; refuse integers as ``out=`` of floats, as numpy."""
-    items, mask = numbers_and_mask(call, x, where, device, narrow=narrow)
+    if isinstance(x, Array) and x.dtype == np.float64:
+        mask = mask_of(call, where)
+        items, mask = (x, None) if mask is None else masked_items(call, x, mask, device)
+        number = is_number(x)
+        mask = mask.ravel() if isinstance(mask, Array) else mask
+        return items, number if mask is None else number & mask.as_expression()
+    items, mask = numbers_and_mask(call, x, where, device)
     of = "f" if isinstance(items, Expression) else items.dtype.kind
     if of in "fc" and getattr(getattr(out, "dtype", None), "kind", "f") not in "fc":
         raise DatatypeError(f"{call}: out is of {out.dtype}, but the result is of floats; give such an array")
@@ -873,11 +869,11 @@ def _averaging(call: str, skips_nan: bool = False):
         """Parameters
         ----------
         x : numpy.ndarray, Array or expression
-            Of up to 4 bytes, integers of 8, or numpy's float64 and complex64.
+            Of numbers; complex64 of numpy only.
         axis : int or tuple of int, optional
             By default all items, of any shape.
         dtype : {"f16", "f32", "f64"} or numpy dtype, optional
-            Of the result. With float64 floats of numpy arrays are converted as they are read.
+            Of the result. With float64 floats are converted as they are read.
         out : numpy.ndarray or Array, optional
             Where to put the result, of its shape; an Array of the result's datatype.
         keepdims : bool, default False
@@ -890,16 +886,16 @@ def _averaging(call: str, skips_nan: bool = False):
         Returns
         -------
         numpy scalar, numpy.ndarray or Array
-            Of the dtype of floats; of integers float64, and in an Array float32. Sums of integers are exact.
+            Of the dtype of floats; of integers float64, and in an Array float32 where the device has no float64. Sums
+            of numpy's integers are exact.
 
         Raises
         ------
         DatatypeError
-            For float64 in an Array, or on a device that does not compute with it: give ``gw.sum(x).item() / x.size``,
-            or float32.
+            For float64 on a device that does not compute with it: give float32.
         """
         if skips_nan:
-            x, where = _numbers_of_floats(call, x, where, out, device, narrow=False)
+            x, where = _numbers_of_floats(call, x, where, out, device)
         return deliver(
             call, _mean(call, x, (axis, keepdims), _asked(call, dtype), mask_of(call, where), device), out, "unsafe"
         )
@@ -907,36 +903,44 @@ def _averaging(call: str, skips_nan: bool = False):
     return mean
 
 
+def _taken(call: str, x: Any, asked: Any, device: Any) -> Any:
+    """Return what moments are of; refuse float64 where the device does not compute with it."""
+    if isinstance(x, (Operators, StructExpression, ChunkedArray)):
+        return x
+    target = device_of(device=device)
+    items = without_doubles(x, argument_array(call, "x", x), target)
+    if not context_of(target).has_float64 and items.dtype.kind == "f" and np.float64 in (items.dtype, asked):
+        raise _refuse_doubles(call, "x is of" if items.dtype.itemsize == _WIDE else "the result is asked for in")
+    return items
+
+
 def _mean(call: str, x: Any, along: tuple[AxisLike, bool], asked: np.dtype[Any] | None, mask: Any, device: Any) -> Any:
     """Return means along an axis, with ``keepdims``, or of all items."""
-    if not isinstance(x, (Array, Expression, StructExpression, ChunkedArray)):
-        x = without_doubles(x, argument_array(call, "x", x), device_of(device=device))
-        found = np.dtype(np.float64) if asked == np.float64 and x.dtype.kind == "f" else x.dtype.newbyteorder("=")
-        has_doubles = found == np.float64 and context_of(device_of(device=device)).has_float64
-        is_integer = found.kind in "biu" and not isinstance(mask, (Array, Expression))
-        if has_doubles or is_integer or found == np.complex64:
-            of = Combination(call, Add, Results(None if is_integer else found, widens=True), device, *along)
+    x = _taken(call, x, asked, device)
+    dtype: Any = x.dtype if isinstance(cast(object, x), (np.ndarray, Array)) else None
+    if isinstance(cast(object, x), np.ndarray) and not isinstance(mask, (Array, Expression)):
+        kind: str = dtype.kind
+        found: Any = np.dtype(np.float64) if asked == np.float64 and kind == "f" else dtype.newbyteorder("=")
+        if kind in "biu" or found in (np.float64, np.complex64):
+            of = Combination(call, Add, Results(None if kind in "biu" else found, widens=True), device, *along)
             means = _divide(of, x, True if mask is None else mask)
-            return _as_asked(means, None if found.kind == "c" else asked, None)
-    if asked == np.float64:
-        raise _refuse_doubles(call, "the result is asked for in")
-    axis, keepdims = along
-    if isinstance(x, (np.ndarray, Array)) and not _is_exact(x.dtype):
-        given = cast(Any, x)
-        if given.dtype.kind == "f" and given.dtype.itemsize == 8:
-            raise _refuse_doubles(call, "x is of")
-        axes = Axes.of(call, axis, given.shape, keepdims)
-        if mask is None and not axes.is_all:
-            sums = Combination(call, Add, Results(np.float32), device, axis, keepdims).of(given)
-            each = prod(given.shape[k] for k in axes.combined)
+            return _as_asked(means, None if kind == "c" else asked, None)
+    if dtype is not None and dtype.kind in "fc" and dtype.itemsize != _WIDE and asked != np.float64 and mask is None:
+        axes = Axes.of(call, along[0], x.shape, along[1])
+        if not axes.is_all:
+            sums = Combination(call, Add, Results(np.float32), device, *along).of(x)
+            each = prod(x.shape[k] for k in axes.combined)
             if isinstance(sums, Array):
                 sums = asarray(sums / float(each)) if sums.size else sums
             else:
                 with np.errstate(all="ignore"):
                     sums = sums / np.float32(each)
-            return _as_asked(sums, asked, given.dtype)
-    items = Reduction(call, x, device, axis, keepdims, mask)
-    if mask is not None or items.is_exact or items.is_counted:
+            return _as_asked(sums, asked, dtype)
+    items = Reduction(call, x, device, *along, mask)
+    doubles = items.doubles(asked)
+    if doubles is not None:
+        found = items.delivered(doubles.means())
+    elif mask is not None or items.is_exact or items.is_counted:
         found = items.means()
     else:
         found = items.reduce(items.floats, Add, (_DIVIDED, None), {"divisor": items.size}, compensated=True)
@@ -945,12 +949,10 @@ def _mean(call: str, x: Any, along: tuple[AxisLike, bool], asked: np.dtype[Any] 
 
 def _divide(of: Combination, items: np.ndarray, where: Any) -> Any:
     """Return means of integers, float64 or complex numbers, which the device adds; the host divides."""
-    if items.dtype.itemsize == 8 and sums_may_wrap(items):
-        sums: Any = of_sums(*(combine(of, words, where=where) for words in two_words(items)))
-    else:
-        sums = combine(of, items, where=where)
-    if isinstance(sums, Array):
-        raise _refuse_doubles(of.call, "x is uploaded, as where= is on the GPU, and of")
+    if items.dtype.itemsize == _WIDE and sums_may_wrap(items):
+        mask = None if where is True else where
+        return Reduction(of.call, items, of.device, of.axis, of.keepdims, mask).host_means()
+    sums = combine(of, items, where=where)
     axes = axes_of(of.call, of.axis, items.ndim)
     if where is True:
         each: Any = prod(items.shape[k] for k in axes)
@@ -983,8 +985,6 @@ def mean() -> None:
 @_averaging(skips_nan=True)
 def nanmean() -> None:
     """Return the mean of the items that are not NaN; NaN of none.
-
-    Of an Array items have up to 4 bytes.
 
     {parameters}
     """
@@ -1115,10 +1115,10 @@ def _spreading(call: str, outputs: tuple[Any, ...], skips_nan: bool = False):
         """Parameters
         ----------
         x : numpy.ndarray, Array or expression
-            Of up to 4 bytes, or integers of 8, of which float32 holds the distances from the least.
+            Of numbers.
         axis : int or tuple of int, optional
             By default all items.
-        dtype : {"f16", "f32"} or numpy dtype, optional
+        dtype : {"f16", "f32", "f64"} or numpy dtype, optional
             Of the result.
         out : numpy.ndarray or Array, optional
             Where to put the result, of its shape; an Array of the result's datatype.
@@ -1136,17 +1136,17 @@ def _spreading(call: str, outputs: tuple[Any, ...], skips_nan: bool = False):
 
         Returns
         -------
-        numpy.float32, numpy.ndarray or Array
-            Of float32 for integers.
+        numpy scalar, numpy.ndarray or Array
+            Of the dtype of floats; of integers float64, and float32 where the device has no float64.
 
         Raises
         ------
         DatatypeError
-            For float64, on every device: a variance in float64 has no kernel here.
+            For float64 on a device that does not compute with it: give float32.
         """
         least = 0.0  # what sums of squares are divided by where n - ddof is not positive
         if skips_nan:
-            x, where = _numbers_of_floats(call, x, where, out, device, narrow=True)
+            x, where = _numbers_of_floats(call, x, where, out, device)
             kind: str = x.type if isinstance(x, Expression) else cast(Any, x).dtype.kind
             if kind.startswith("f"):
                 least = np.nan  # as numpy's, where it divides by 0
@@ -1155,14 +1155,16 @@ def _spreading(call: str, outputs: tuple[Any, ...], skips_nan: bool = False):
                 raise DatatypeError(f"{call}: ddof={each!r:.60} must be a number, such as 1")
         if correction is not None and ddof != 0:
             raise ArgumentError(f"{call}: correction={correction!r} and ddof={ddof!r} are one number; give one of them")
-        asked = _asked(call, dtype)
-        if asked == np.float64:
-            raise _refuse_doubles(call, "the result is asked for in")
-        mask = mask_of(call, where)
-        given = _of_four_bytes(call, x, axis, mask, device)
-        items = Reduction(call, given, device, axis, keepdims, mask)
+        asked, mask = _asked(call, dtype), mask_of(call, where)
+        items = Reduction(call, _taken(call, x, asked, device), device, axis, keepdims, mask)
         numbers = {"correction": float(ddof if correction is None else correction), "least": least}
-        found = items.spreads(outputs, numbers, **({"deterministic": True} if deterministic else {}))
+        doubles = items.doubles(asked, deterministic)
+        if doubles is not None:
+            found = items.delivered(doubles.spreads(**numbers, takes_root=outputs is _DEVIATIONS))
+        else:
+            if items.is_wide:
+                items.from_least()
+            found = items.spreads(outputs, numbers, **({"deterministic": True} if deterministic else {}))
         casting = "same_kind" if outputs is _DEVIATIONS else "unsafe"
         return deliver(call, _as_asked(found, asked, items.dtype), out, casting)
 
@@ -1183,6 +1185,10 @@ def var() -> None:
     an invocation and of steps that combine invocations: some 200 at 2²⁸ items on a GPU. Along an axis means of floats
     are not relative to an item: there the error grows with the quotient of mean and standard deviation, as some h·u
     times it. Distances of integers are exact before they become floats.
+
+    In float64 u is 2⁻⁵³. Of all items the distances from the first one are summed, and their squares: the error grows
+    with the square of its distance from the mean, in standard deviations. With `where` and along an axis distances are
+    from the mean, which is computed first.
 
     Examples
     --------
@@ -1205,8 +1211,6 @@ def std() -> None:
 def nanvar() -> None:
     """Return the variance of the items that are not NaN; NaN of none.
 
-    Of an Array items have up to 4 bytes.
-
     {parameters}
     """
 
@@ -1214,8 +1218,6 @@ def nanvar() -> None:
 @_spreading(_DEVIATIONS, skips_nan=True)
 def nanstd() -> None:
     """Return the standard deviation of the items that are not NaN; NaN of none.
-
-    Of an Array items have up to 4 bytes.
 
     {parameters}
     """

@@ -21,7 +21,7 @@ from ..types.capabilities import Capabilities
 from ..types.datatype import Datatype, ItemDatatypeLike, Struct
 from ..types.expression import Operators
 from ..types.operators import Add, BinOp, BinOpLike
-from ..types.struct_operators import ArgMax, ArgMinMax, ArgOp, Moments, rank_text
+from ..types.struct_operators import ArgMax, ArgMinMax, ArgOp, Moments, SpreadOp, rank_text
 from .calls import ReduceCalls
 from .engines.operator import BlockWindow, OperatorPrimitive, blocks_of, over_blocks
 from .registry import register
@@ -144,6 +144,14 @@ class Reduce(ReduceCalls, OperatorPrimitive):
             assert isinstance(self.result_datatype, Struct), "the operator takes nothing else"
             origin = [of.wgsl for _, of in self.result_datatype.fields[1:-2]]
             return {"block_total": "by_partials", "partial": "moments", "branch_free": True, "origin": origin}
+        if isinstance(self.op, SpreadOp):
+            return {
+                "block_total": "by_partials",
+                "partial": "spread",
+                "branch_free": True,
+                "distances_of": self.op.items,
+                "pads": True,
+            }
         if not (isinstance(self.op, ArgOp) or self.op == ArgMinMax) or self._fusion is None:
             return {}
         # Their order must be that of the indices.

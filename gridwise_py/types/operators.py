@@ -211,6 +211,11 @@ class BinOp(Operator):
         """Whether its text calls ``rounded`` on products, which lib/operator.wgsl defines."""
         return False
 
+    @property
+    def doubles(self) -> bool:
+        """Whether its text computes in float64, by the functions that lib/operator.wgsl defines for it."""
+        return False
+
     def accumulator(self, datatype: Datatype) -> Accumulator:
         """How results of `datatype` are held while they are combined."""
         self._check_takes(datatype)
@@ -423,6 +428,7 @@ def operator_context(
             "subgroup_reduce": reduce,
             "subgroup_exclusive_scan": exclusive_scan,
             "rounded": op.rounded,
+            "doubles": op.doubles,
         },
         # What is combined within a tile, and last, between tiles.
         "kinds": [own] if local is None else [local, {**own, "suffix": "_acc"}],

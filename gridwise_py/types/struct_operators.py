@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DatatypeError
-from .datatype import Datatype, Struct
+from .datatype import VALUE_DATATYPES, Datatype, Struct
 from .operations import OPERATIONS, operation_text
 from .operators import Add, And, BinOp, Max, Min, Multiply, Or, TracedOp, Xor
 
@@ -405,6 +405,50 @@ WideSum: StructOp = StructOp(
 )  # fmt: skip
 
 
+class SpreadOp(StructOp):
+    """An operator that adds distances of items of some datatype, and their squares, in float64."""
+
+    @property
+    def items(self) -> str:
+        """The name of the datatype."""
+        return self.name.rpartition(" ")[2]
+
+    @property
+    def doubles(self) -> bool:
+        """Whether its text computes in float64: yes."""
+        return True
+
+
+def _spread_text(fields: tuple[tuple[str, str], ...]) -> str:
+    sums: list[str] = []
+    for (low, _), (high, _) in (fields[:2], fields[2:]):
+        a, b = (f"f64_of(vec2<u32>({item}.{low}, {item}.{high}))" for item in "ab")
+        sums.append(f"words_of_f64(rounded64({a} + {b}))")
+    return f"""\
+fn combine(a: T, b: T) -> T {{
+  let total = {sums[0]};
+  let squares = {sums[1]};
+  return T(total.x, total.y, squares.x, squares.y);
+}}"""
+
+
+def _spread_twin(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    words = [np.ascontiguousarray(each).view(np.float64) for each in np.broadcast_arrays(a, b)]
+    return np.add(*words).view(a.dtype)
+
+
+#: By datatype: the sum of the distances of items from one number, and that of their squares, as the words of two
+#: numbers of float64. What is reduced are items beside that number: two words each (lib/partial_spread.wgsl). Source:
+#: T. Chan, G. Golub and R. LeVeque, "Algorithms for computing the sample variance" (1983), shifted data.
+SPREADS: dict[str, SpreadOp] = {
+    name: SpreadOp(
+        f"sums of distances of {name}", _zeros,
+        _Form(lambda types: types == ("u32",) * 4, "gw.struct(low=…, high=…, …) of u32", _spread_text, _spread_twin),
+    )
+    for name in VALUE_DATATYPES
+}  # fmt: skip
+
+
 # ---- the first and the last
 
 
@@ -427,7 +471,9 @@ First: StructOp = _end_operator("first", "a", "b")
 #: The last item whose first field, of u32, is not 0.
 Last: StructOp = _end_operator("last", "b", "a")
 
-_BY_NAME = {op.name: op for op in (ArgMin, ArgMax, ArgMinMax, ArgRank, MinMax, Moments, WideSum, First, Last)}
+_BY_NAME: dict[str, StructOp] = {
+    op.name: op for op in (ArgMin, ArgMax, ArgMinMax, ArgRank, MinMax, Moments, WideSum, *SPREADS.values(), First, Last)
+}
 
 
 def _named(name: str) -> StructOp:

@@ -30,6 +30,10 @@ fn identity() -> Acc {
 //$ endif
 // rounded: a product by itself, which a compiler must not contract with an addition where the order is fixed.
 {{ "fn rounded(x: f32) -> f32 { return %s; }" % ("seal(x)" if fixed_order else "x") if op.rounded }}
+//$ if op.doubles
+//$ include "lib/float64.wgsl"
+fn rounded64(x: f64) -> f64 { return {{ "f64_of(words_of_f64(x) ^ vec2<u32>(params.zero))" if fixed_order else "x" }}; }
+//$ endif
 //$ if acc.fields
 //$ include "lib/fields.wgsl"
 //$ elif op.expression

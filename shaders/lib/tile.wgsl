@@ -50,7 +50,7 @@ fn local_item4(i: u32) -> LocalQuad { return number4(load4_input(i)); }
 // Items i to i + 3 as accumulators, with the identity for those past the end.
 fn lifted4_guarded(i: u32) -> {{ AQuad }} {
   if (i + 4u <= {{ used.n }}) { return {{ four }}(i); }
-  var v = {{ "LocalQuad()" if local else "quad_of(identity())" }};
+  var v = {{ "LocalQuad()" if local else "quad_of(padding())" if pads is defined else "quad_of(identity())" }};
   if (i < {{ used.n }}) { v.x = {{ one }}(i); }
   if (i + 1u < {{ used.n }}) { v.y = {{ one }}(i + 1u); }
   if (i + 2u < {{ used.n }}) { v.z = {{ one }}(i + 2u); }

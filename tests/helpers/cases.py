@@ -18,6 +18,7 @@ from gridwise_py.planning.plan import Shader
 from gridwise_py.primitives import REGISTRY
 from gridwise_py.primitives.broadcast_add import BroadcastAdd
 from gridwise_py.primitives.convert import Convert
+from gridwise_py.primitives.doubles import Doubles
 from gridwise_py.primitives.engines.elementwise import Elementwise
 from gridwise_py.primitives.engines.operator import check_conversion
 from gridwise_py.primitives.fill import Arange, Fill
@@ -29,6 +30,7 @@ from gridwise_py.runtime.operator_check import check_plan, unary_check_plan
 from gridwise_py.tuning.matmul_shapes import SubgroupShape
 from gridwise_py.types.capabilities import SubgroupMatrices
 from gridwise_py.types.shapes import Part
+from gridwise_py.types.struct_operators import SPREADS
 from helpers.sorting import DATATYPES as SORTED_DATATYPES
 from helpers.strategies import make_primitive
 
@@ -464,6 +466,12 @@ def array_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
         )
 
     names, modes = list(sizes), itertools.cycle(SUBGROUPS)
+    for form, more in (("distances", ("origin",)), ("quotients", ("counts",)), ("moments", ())):
+        doubles = Doubles(None, form, more=more, takes_root=not more, capabilities=FULL)
+        placed = layout(0, items=("f64", n), **{name: ("u32" if name == "counts" else "f64", 1) for name in more},
+                        output=("f64", n // 2 if form == "moments" else n))  # fmt: skip
+        words = {} if form == "distances" else {name: (0, 0) for name in ("number", "correction", "least")}
+        yield f"doubles-{form}", doubles._plan_with(placed, words)
     for offset in (0, 1):
         for name, other in zip(names, [*names[5:], *names[:5]], strict=True):
             convert = Convert(None, name, other, capabilities=FULL)
@@ -482,6 +490,11 @@ def array_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
                 strided = Strided(None, name, part=part, capabilities=FULL)
                 placed = layout(offset, input=(name, n), output=(name, strided.size))
                 yield f"strided-{name}-{len(part.shape)}", strided.plan(placed)
+            if name in gw.types.datatype.VALUE_DATATYPES:
+                numbers = Doubles(None, "numbers", name, more=("origin", "mask", "limit"), capabilities=FULL)
+                placed = layout(offset, items=(name, n), origin=(name, 1), mask=("bool", n), limit=("u32", 1),
+                                output=("f64", n))  # fmt: skip
+                yield f"doubles-numbers-{name}", numbers.plan(placed)
             scatter = gw.Scatter(None, name, index, capabilities=FULL)
             placed = layout(offset, items=(name, n), indices=(index, n), output=(name, n))
             yield f"scatter-{name}-{index}", scatter.plan(placed)
@@ -553,6 +566,16 @@ def struct_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
                     layout = gw.Layout.separate(dict.fromkeys(lengths, 4), **lengths, **counted)
                     form = state if capabilities is FULL else "windows"
                     yield f"reduce-{op.name}-{number}-{mode}-{form}-", reduction.plan(layout)
+    for op in SPREADS.values():
+        low, high = gw.u32("input", components=2)
+        items = gw.struct(a=low, b=high, c=gw.gather(low, 0), d=gw.gather(high, 0))
+        for options in ({}, {"deterministic": True}):
+            reduction = gw.Reduce(None, items, op, capabilities=FULL, **options)
+            lengths = {"input": 2 * n, "output": 4}
+            yield (
+                f"reduce-{op.name}-{bool(options)}",
+                reduction.plan(gw.Layout.separate(dict.fromkeys(lengths, 4), **lengths)),
+            )
 
 
 def index_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:

@@ -261,7 +261,7 @@ def test_columns_on_both_sides(device):
     assert groups.total.tolist() == [2, 5]
     assert groups.n.tolist() == [1, 2]
     assert "on the GPU" in groups._repr_html_()
-    for how in ("mean", "first", "any"):
+    for how in ("first", "any"):
         with pytest.raises(DatatypeError, match="sums, products"):
             gw.group_by(key, wrong=(x, how))
 
@@ -302,7 +302,7 @@ def test_what_a_gpu_finds_ends_for_is_checked_before_and_leaves_nothing(device, 
     keys = np.arange(9000, dtype=np.uint32) % 7
     before = state_of(device).uses
     for wrong in (
-        {"key_bits": 2}, {"key_bits": 0}, {"key_bits": "a"}, {"size": -1}, {"x": (keys.astype(np.float64), "var")},
+        {"key_bits": 2}, {"key_bits": 0}, {"key_bits": "a"}, {"size": -1}, {"x": (keys.astype(np.float64), "an")},
     ):  # fmt: skip
         with pytest.raises((ArgumentError, DatatypeError)):
             gw.group_by(keys, **{"n": gw.count, **wrong}, device=device)
@@ -407,8 +407,8 @@ KEYS = np.arange(4, dtype=np.uint32)
             "cannot be one of several",
         ),
         (lambda: gw.group_by(KEYS, x=(KEYS * 1j, "sum")), DatatypeError, "complex"),
-        (lambda: gw.group_by(KEYS, x=(KEYS.astype(np.float64), "var")), DatatypeError, "astype"),
-        (lambda: gw.group_by(K, x=(gw.i32(K), "var")), DatatypeError, r"gw.f32\(…\)"),
+        (lambda: gw.group_by(K, x=(gw.i32(K), "var")), ArgumentError, "no Arrays"),
+        (lambda: gw.GroupBy(gw.default_device(), K, x=(gw.i32(K), "var")), DatatypeError, r"gw.f32\(…\)"),
         (lambda: gw.GroupBy(gw.default_device(), K, k=(X, "sum")), ArgumentError, "leaf cannot be called 'k'"),
         (lambda: gw.group_by(KEYS, x=(gw.f32("y"), "sum")), ArgumentError, "no Arrays"),
     ],

@@ -497,8 +497,6 @@ def test_what_is_refused(device):
         gw.var(x, correction=1, ddof=1)
     with pytest.raises(gw.ArgumentError, match="must be a number"):
         gw.std(x, correction="1")
-    with pytest.raises(gw.DatatypeError, match=r"gw\.var\(\): x is of float64.*x\.astype\(np\.float32\)"):
-        gw.var(np.float64([1, 2]), device=device)
     with pytest.raises(gw.DatatypeError, match=r"gw\.argmax\(\): x: datatype 'complex64'"):
         gw.argmax(np.complex64([1, 2]), device=device)
     with pytest.raises(gw.ArgumentError, match="give its chunks one by one"):

@@ -113,10 +113,10 @@ class OperatorPrimitive(Primitive):
         self.output_datatype: Datatype = self.result_datatype if self._mapped is None else self._mapped.datatype
         self._accumulator = self.op.accumulator(self.result_datatype)
         check_operator(self.op, self.result_datatype, None)
-        self._rounds = self.result_datatype.rounds and self._accumulator.key is None
+        self._rounds = (self.result_datatype.rounds or self.op.doubles) and self._accumulator.key is None
         # Minima and maxima of doubles compare bits, but other numbers have to become doubles first.
         doubles = self.result_datatype.name == "f64" and (self._rounds or self.datatype.name != "f64")
-        self._features = FEATURES_OF_FLOAT64 if doubles else ()
+        self._features = FEATURES_OF_FLOAT64 if doubles or self.op.doubles else ()
         self._check_features()
         if compensated and self.op != Add:
             raise ArgumentError(

@@ -70,7 +70,7 @@ def _group_values(x: np.ndarray, op: str, ddof: int = 0, skipna: bool = False) -
             return np.mean(x.astype(np.float64)).astype(floats if x.dtype.kind == "f" else np.float64)
         if op in ("var", "std"):
             return getattr(np, op)(x.astype(np.float64), ddof=ddof).astype(
-                np.float64 if x.dtype == np.float64 else np.float32
+                np.float32 if x.dtype.kind == "f" and x.dtype.itemsize < 8 else np.float64
             )
         if not x.size:
             return x.dtype.type(np.nan)
@@ -156,7 +156,7 @@ def _group_by_exact(
                 values.append(ref.combined(op_, wide) if part.dtype.kind == "f" else getattr(np, op)(part))
                 scales.append(ref.magnitude(op_, part))
                 continue
-            single = got.dtype == np.float32  # means on the GPU, and of integers all variances, are computed in float32
+            single = got.dtype == np.float32  # means and variances of floats, and all on a device without float64
             kept = np.zeros((), np.float32 if single else np.float64)
             if op == "mean":
                 value, scale = mean_exact(kept, kept, part.astype(kept.dtype if part.dtype.kind != "f" else part.dtype))

@@ -220,15 +220,16 @@ def var_exact(root: bool) -> Callable[..., Any]:
         x = np.asarray(x)
         ddof = ddof if correction is None else correction
         is_whole = x.dtype.kind in "iub"
-        if got.dtype == np.float64:  # computed in float32, whatever `out` is
-            x = x if is_whole else x.astype(np.float32)
-            value, scale = find(want, np.zeros((), np.float32), x, axis, np.float32, None, ddof, keepdims)
-            return value, scale * (2.0**-23 / eps_of(got)) + np.abs(value)
+        if not is_whole and x.dtype != np.float64 and got.dtype == np.float64 and dtype not in ("float64", np.float64):
+            x = x.astype(np.float32)  # computed in it, whatever `out` is
+            if got.dtype != np.float32:
+                value, scale = find(want, np.zeros((), np.float32), x, axis, np.float32, None, ddof, keepdims)
+                return value, scale * (2.0**-23 / eps_of(got)) + np.abs(value)
         with np.errstate(all="ignore"):
             near = x.astype(object) - int(x.min()) if is_whole and x.size else x  # which longdouble holds
             wide = near.astype(np.longdouble)
             value = np.var(wide, axis=axis, ddof=ddof, keepdims=keepdims)
-            largest = np.max(ref._finite(x), axis=axis, keepdims=keepdims, initial=0)
+            largest = np.max(ref._finite(wide), axis=axis, keepdims=keepdims, initial=0)
             n = items_along(x, axis)
             # Items are relative to 0 along an axis: the error has a part of the mean.
             scale = (50 + n) * (np.abs(value) + largest * np.sqrt(np.abs(value)) + largest**2 * eps_of(got))

@@ -35,9 +35,9 @@ def _nan_moments(name: str) -> Callable[..., Any]:
     def find(
         want: Any, got: Any, x: Any, axis: Any = None, dtype: Any = None, out: Any = None, *rest: Any, **kwargs: Any
     ) -> Any:
-        x = np.asarray(x, np.float32 if isinstance(x, (list, tuple, float)) else None)
-        largest = float(np.max(ref._finite(x), initial=0))
-        single = name != "nanmean" or x.dtype.kind != "f" or np.float32 in (x.dtype, got.dtype)  # computed in float32
+        x = np.asarray(x)
+        largest = np.longdouble(np.max(ref._finite(x), initial=0))
+        single = np.float32 in (x.dtype, got.dtype) or x.dtype == np.float16  # computed in float32
         with np.errstate(all="ignore"):
             value = getattr(np, name)(x.astype(np.longdouble), axis, None, None, *rest, **kwargs)
             scale = 4096 * (largest**2 if name == "nanvar" else largest) + np.abs(value)
