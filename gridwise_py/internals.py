@@ -91,3 +91,13 @@ from .tuning.model import KERNELS
 
 # Where shapes and facts of a device that were measured are kept.
 from .tuning.store import TuningStore
+
+# What a case asks of a GPU is compared without one: a device that only records, and what it was asked to do.
+from .runtime.recorded import log_of, recording_device
+
+# Two texts of a kernel are compared without their comments, and invocations are counted by its workgroups.
+from .planning.kernel_text import KernelText
+from .types.wgsl_text import tokens as wgsl_tokens
+
+# Dispatches that wait for each other are counted.
+from .runtime.encoding_order import StepUse, barriers

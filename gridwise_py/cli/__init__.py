@@ -11,6 +11,7 @@ from .bench import bench
 from .browser import browser
 from .calibrate import calibrate
 from .compare import compare
+from .diff import diff
 from .endings import Commands
 from .fleet import fleet
 from .import_files import import_files
@@ -39,6 +40,7 @@ main.add_command(bench)
 main.add_command(browser)
 main.add_command(calibrate)
 main.add_command(compare)
+main.add_command(diff)
 main.add_command(fleet)
 main.add_command(import_files)
 main.add_command(info)

@@ -375,14 +375,7 @@ class _Inputs:
 
     def command(self, case: Case) -> dict[str, Any]:
         """Return how a worker makes the primitive."""
-        options = {name: getattr(value, "name", value) for name, value in case.options.items()}  # operators by name
-        return {
-            "primitive": case.workload.kind.__name__,
-            "workload": case.primitive,
-            "datatype": options.pop("dtype", "u32"),
-            "options": options,
-            "inputs": self.files(case),
-        }
+        return {**recipe(case), "inputs": self.files(case)}
 
     @contextmanager
     def outputs_folder(self) -> Generator[str]:
@@ -396,6 +389,18 @@ class _Inputs:
         inputs = {name: np.load(path, allow_pickle=False) for name, path in self.files(case).items()}
         found = mismatch(primitive, inputs, {name: np.load(path, allow_pickle=False) for name, path in outputs.items()})
         return None if found is None else str(found)
+
+
+def recipe(case: Case) -> dict[str, Any]:
+    """Return what a worker makes the primitive of a case of."""
+    options = {name: getattr(value, "name", value) for name, value in case.options.items()}  # operators by name
+    datatype = options.pop("dtype", "u32")
+    return {
+        "primitive": case.workload.kind.__name__,
+        "workload": case.primitive,
+        "datatype": datatype,
+        "options": options,
+    }
 
 
 def _measure_case(

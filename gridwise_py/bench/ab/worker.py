@@ -49,6 +49,7 @@ class _Worker:
         self._subject: Any = None  # a _Subject, or an OwnRun of the library
         self._files: dict[str, Any] = {}
         self._flush: _Subject | None = None
+        self._told: set[str] = set()
 
     # ---- commands
 
@@ -102,6 +103,55 @@ class _Worker:
             saved[name] = os.path.join(str(outputs_to), f"{name}.npy")
             numpy.save(saved[name], array.to_numpy())
         return {"outputs": saved}
+
+    def plan(
+        self,
+        primitive: str,
+        workload: str,
+        datatype: str,
+        options: dict[str, Any],
+        lengths: dict[str, int],
+        capabilities: list[dict[str, Any]],
+    ) -> dict[str, Any]:
+        """Plan a primitive for some devices that need not be there; each text is told once."""
+        kind, works, texts = self._class(primitive, workload), list[dict[str, Any]](), dict[str, str]()
+        for one in capabilities:
+            try:
+                made = kind(None, datatype, capabilities=self._capabilities(one), **options)
+                plan = self._planned(made, datatype, lengths)
+            except importlib.import_module("gridwise_py.errors").GridwiseError as error:
+                works.append({"refused": f"{type(error).__name__}: {error}"})
+                continue
+            data = json.loads(plan.to_json())
+            for key, shader in plan.shaders.items():
+                text = data["shaders"][key].pop("text")
+                data["shaders"][key]["checks"] = getattr(shader, "shader_checks", None)
+                if key not in self._told:
+                    texts[key] = text
+                    self._told.add(key)
+            works.append({"plans": [data], "inputs": {}})
+        return {"works": works, "texts": texts}
+
+    def _capabilities(self, fields: dict[str, Any]) -> Any:
+        """Return capabilities with those of the fields that this version has."""
+        known = {name: value for name, value in fields.items() if name in self._gw.Capabilities.__dataclass_fields__}
+        return self._gw.Capabilities(**known | {"lookback": self._gw.LookbackVerdict(**fields["lookback"])})
+
+    def _planned(self, primitive: Any, datatype: str, lengths: dict[str, int]) -> Any:
+        signature = primitive.signature
+        lengths = {**lengths, **{name: signature.output_length(name, lengths) for name in signature.outputs}}
+        known = {name: signature.datatype(name) or self._gw.DATATYPES.get(datatype) for name in lengths}
+        sizes = {name: 4 if one is None else one.element_bytes for name, one in known.items()}
+        counted = {name: n * (1 if known[name] is None else known[name].elements) for name, n in lengths.items()}
+        return primitive.plan(self._gw.Layout.separate(sizes, **counted))
+
+    def record(self, capabilities: list[dict[str, Any]], **case: Any) -> dict[str, Any]:
+        """Have devices that need not be there note what a benchmark of a user's file asks of them."""
+        try:
+            codes: Any = importlib.import_module("gridwise_py.bench.sampling.codes")
+        except ImportError as error:
+            raise RuntimeError("its gridwise_py has no devices that record: it is older than these are") from error
+        return {"works": [codes.record_case(self._capabilities(one), **case) for one in capabilities], "texts": {}}
 
     def _class(self, name: str, workload: str) -> Any:
         """Return a public class; else the one that this version's ``gridwise bench`` runs under the name."""

@@ -1,0 +1,372 @@
+"""The engine that only records: devices without a GPU, which note what they are asked to do.
+
+A device of it has wgpu-py's API as far as this library and own kernels use it, answers from given capabilities, and
+computes nothing: who asks for a result gets an error. `Log.plan` says what was submitted, as a `Plan`. All other
+methods raise NotImplementedError, as wgpu-py's base classes do: nothing is recorded by halves.
+"""
+
+# wgpu's stubs hide constructors, and options that nobody here gives.
+# pyright: reportCallIssue=false, reportIncompatibleMethodOverride=false, reportPrivateUsage=false
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, NoReturn, cast
+
+import numpy as np
+import wgpu
+
+from ..errors import ArgumentError
+from ..planning.plan import Access, Binding, BufferSpec, Copy, Fill, Kernel, Plan, Shader, Step, Work
+from ..planning.shaders import sha256
+from ..settings import ShaderChecks
+from ..types.capabilities import Capabilities
+from ..types.wgsl_text import declarations
+
+# What is asked of an engine otherwise is as of wgpu: its names, its language, its version.
+from .wgpu_native import (
+    HAS_TICKS,
+    LANGUAGE,
+    LOGGER,
+    adapters,
+    features_of,
+    prepare,
+    request_device,
+    subgroup_matrices,
+    switches,
+    version,
+    write_timestamp,
+)
+
+__all__ = [
+    "HAS_TICKS", "LANGUAGE", "LOGGER", "adapters", "features_of", "prepare", "request_device", "subgroup_matrices",
+    "switches", "version", "write_timestamp",
+]  # fmt: skip
+
+NAME = "recording"
+HAS_MAPPED_MEMORY = False
+#: Contents of uniforms up to this size are kept word by word; of all else a digest is.
+_MOST_WORDS_BYTES = 1 << 16
+#: By what stands in ``var<…>``.
+_ACCESS: dict[tuple[str, ...], Access] = {
+    ("storage",): "read", ("storage", "read"): "read", ("storage", "read_write"): "read_write", ("uniform",): "uniform"
+}  # fmt: skip
+
+
+def refuse_reading(*_arguments: object, **_options: object) -> NoReturn:
+    """Raise: nothing was computed."""
+    raise ArgumentError(
+        "a result is read, but this device only records what it is asked to do, and computes nothing; return a "
+        "gw.Benchmark, whose work is recorded and whose result is read where there is a GPU"
+    )
+
+
+class _Dispatch(NamedTuple):
+    """A dispatch: its pipeline, what is bound, the content of bound uniforms when it was submitted, workgroups."""
+
+    pipeline: _Pipeline
+    entries: Sequence[Mapping[str, Any]]
+    words: tuple[tuple[int, ...] | None, ...]
+    workgroups: tuple[int, int, int]
+
+
+class _Move(NamedTuple):
+    """A copy, or without a source a fill with zeros."""
+
+    source: _Buffer | None
+    source_offset_bytes: int
+    destination: _Buffer
+    offset_bytes: int
+    size_bytes: int
+
+
+@dataclass
+class Log:
+    """What a device was asked to do.
+
+    Attributes
+    ----------
+    steps : list
+        Of all submissions, in order.
+    passes : int
+    made_bytes : list of int
+        Of each buffer that was made.
+    written_bytes : list of int
+        Of each write from the host.
+    """
+
+    steps: list[_Dispatch | _Move] = field(default_factory=list[_Dispatch | _Move])
+    passes: int = 0
+    made_bytes: list[int] = field(default_factory=list[int])
+    written_bytes: list[int] = field(default_factory=list[int])
+
+    def restart(self) -> None:
+        """Forget what was noted until now."""
+        for noted in (self.steps, self.made_bytes, self.written_bytes):
+            noted.clear()
+        self.passes = 0
+
+    def plan(self, name: str, arguments: Mapping[int, str]) -> tuple[Plan, dict[str, str]]:
+        """Return the steps as a plan, and by the names of its buffers digests of what the host wrote into them.
+
+        `arguments` are names of buffers by their ``uid``; what else holds nothing from the host is scratch.
+        """
+        names: dict[tuple[int, tuple[int, ...] | None], str] = {}
+        specs: dict[str, BufferSpec] = {}
+        inputs: dict[str, str] = {}
+        shaders: dict[str, Shader] = {}
+
+        def name_of(buffer: _Buffer, words: tuple[int, ...] | None = None) -> str:
+            given = arguments.get(buffer.uid)
+            found = names.setdefault((buffer.uid, words), given or f"{buffer.label or 'buffer'} {len(names)}")
+            role = "params" if words is not None else "argument" if given or buffer.digest else "scratch"
+            specs[found] = BufferSpec(found, role, buffer.size, words)
+            if words is None and buffer.digest:
+                inputs[found] = buffer.digest
+            return found
+
+        def kernel_of(step: _Dispatch) -> Kernel:
+            pipeline, bindings = step.pipeline, list[Binding]()
+            for entry, words in zip(step.entries, step.words, strict=True):
+                index, bound = entry["binding"], entry["resource"]
+                access, offset = pipeline.access.get(index, "read_write"), bound.get("offset", 0)
+                name = name_of(bound["buffer"], words if access == "uniform" else None)
+                bindings.append(Binding(index, name, access, offset, bound.get("size", bound["buffer"].size - offset)))
+            shaders[pipeline.kernel.shader] = pipeline.shader
+            return replace(pipeline.kernel, bindings=tuple(bindings), workgroups=step.workgroups)
+
+        steps: list[Step] = []
+        for step in self.steps:
+            if isinstance(step, _Dispatch):
+                steps.append(kernel_of(step))
+            elif step.source is None:
+                steps.append(Fill(name_of(step.destination), step.offset_bytes, step.size_bytes))
+            else:
+                ends = name_of(step.source), step.source_offset_bytes, name_of(step.destination), step.offset_bytes
+                steps.append(Copy(*ends, step.size_bytes))
+        return Plan(name, tuple(specs.values()), tuple(steps), shaders, Work(0, 0, 0)), inputs
+
+
+class _Buffer(wgpu.GPUBuffer):
+    """Notes what the host writes."""
+
+    def __init__(self, label: str, device: _Device, size: int, usage: int, *, mapped: bool):
+        super().__init__(label, None, device, size, usage, "mapped" if mapped else "unmapped")
+        self._memory = bytearray(size) if usage & wgpu.BufferUsage.UNIFORM and size <= _MOST_WORDS_BYTES else None
+        self._writes: dict[tuple[int, int], str] = {}
+        self._log = device.log
+
+    def note(self, offset: int, data: Any) -> None:
+        """Note a write."""
+        items = memoryview(cast(Any, np.ascontiguousarray(data))).cast("B")
+        self._log.written_bytes.append(items.nbytes)
+        if self._memory is not None:
+            self._memory[offset : offset + items.nbytes] = items
+        self._writes.pop((offset, items.nbytes), None)  # the last one counts
+        self._writes[offset, items.nbytes] = hashlib.sha256(items).hexdigest()
+
+    @property
+    def words(self) -> tuple[int, ...] | None:
+        """Its content, of a small one that may be a uniform."""
+        return None if self._memory is None else tuple(np.frombuffer(self._memory, "<u4", self.size // 4).tolist())
+
+    @property
+    def digest(self) -> str:
+        """A digest of all that the host wrote; empty if it wrote nothing."""
+        return sha256(repr(list(self._writes.items()))) if self._writes else ""
+
+    def write_mapped(self, data: Any, buffer_offset: int = 0) -> None:
+        self.note(buffer_offset, data)
+
+    def unmap(self) -> None:
+        self._map_state = "unmapped"
+
+    def destroy(self) -> None:
+        pass
+
+    map_sync = map_async = read_mapped = refuse_reading
+
+
+class _Pass(wgpu.GPUComputePassEncoder):
+    def __init__(self, label: str, encoder: _Encoder):
+        super().__init__(label, None, encoder._device)
+        self._steps = encoder.steps
+        self._pipeline: Any = None
+        self._groups: dict[int, Any] = {}
+
+    def set_pipeline(self, pipeline: wgpu.GPUComputePipeline) -> None:
+        self._pipeline = pipeline
+
+    def set_bind_group(self, index: int, bind_group: Any, *_offsets: Any) -> None:
+        self._groups[index] = bind_group
+
+    def dispatch_workgroups(
+        self, workgroup_count_x: int, workgroup_count_y: int = 1, workgroup_count_z: int = 1
+    ) -> None:
+        entries = [entry for _, group in sorted(self._groups.items()) for entry in group._internal]
+        workgroups = (workgroup_count_x, workgroup_count_y, workgroup_count_z)
+        self._steps.append(_Dispatch(self._pipeline, entries, (), workgroups))
+
+    def end(self) -> None:
+        pass
+
+
+class _Encoder(wgpu.GPUCommandEncoder):
+    def __init__(self, label: str, device: _Device):
+        super().__init__(label, None, device)
+        self.steps: list[_Dispatch | _Move] = []
+        self._log = device.log
+
+    def begin_compute_pass(self, *, label: str = "", timestamp_writes: Any = None) -> _Pass:
+        self._log.passes += 1
+        return _Pass(label, self)
+
+    def clear_buffer(self, buffer: Any, offset: int = 0, size: int | None = None) -> None:
+        self.steps.append(_Move(None, 0, buffer, offset, buffer.size - offset if size is None else size))
+
+    def copy_buffer_to_buffer(
+        self, source: Any, source_offset: int, destination: Any, destination_offset: int, size: int | None = None
+    ) -> None:
+        size_bytes = source.size - source_offset if size is None else size
+        self.steps.append(_Move(source, source_offset, destination, destination_offset, size_bytes))
+
+    def insert_debug_marker(self, marker_label: str) -> None:
+        pass
+
+    push_debug_group = insert_debug_marker
+
+    def pop_debug_group(self) -> None:
+        pass
+
+    def finish(self, *, label: str = "") -> wgpu.GPUCommandBuffer:
+        return wgpu.GPUCommandBuffer(label, self.steps, self._device)
+
+
+class _Queue(wgpu.GPUQueue):
+    def submit(self, command_buffers: Sequence[Any]) -> None:
+        for step in (step for commands in command_buffers for step in commands._internal):
+            if isinstance(step, _Dispatch):  # a uniform may have other content at the next submission
+                step = step._replace(words=tuple(entry["resource"]["buffer"].words for entry in step.entries))
+            cast(_Device, self._device).log.steps.append(step)
+
+    def write_buffer(
+        self, buffer: Any, buffer_offset: int, data: Any, data_offset: int = 0, size: int | None = None
+    ) -> None:
+        items = memoryview(cast(Any, np.ascontiguousarray(data))).cast("B")[data_offset:]
+        buffer.note(buffer_offset, items if size is None else items[:size])
+
+    read_buffer = refuse_reading
+
+
+class _Pipeline(wgpu.GPUComputePipeline):
+    """What a dispatch of it is, as far as a pipeline says, and how its text uses each binding."""
+
+    def __init__(self, label: str, device: _Device, compute: Mapping[str, Any]):
+        super().__init__(label, None, device)
+        self.shader: Shader = compute["module"]._internal
+        declared = declarations(self.shader.text)
+        own = next((one.name for one in declared if one.kind == "fn" and "compute" in one.attributes), "main")
+        constants = dict(compute.get("constants") or {})
+        entry_point = compute.get("entry_point") or own
+        self.kernel = Kernel(label, sha256(self.shader.text), (), (0, 0, 0), constants, entry_point)
+        self.access: dict[int, Access] = {
+            int(one.attributes["binding"].rstrip("iu")): _ACCESS[one.template]
+            for one in declared
+            if one.template in _ACCESS and "binding" in one.attributes
+        }
+
+    def get_bind_group_layout(self, index: int) -> wgpu.GPUBindGroupLayout:
+        return wgpu.GPUBindGroupLayout("", index, self._device)
+
+
+class _Device(wgpu.GPUDevice):
+    def __init__(self, adapter: _Adapter, label: str = ""):
+        super().__init__(label, None, adapter, set(adapter.features), dict(adapter.limits), _Queue("", None, None))
+        self.log = Log()
+
+    def create_buffer(self, *, label: str = "", size: int, usage: int, mapped_at_creation: bool = False) -> _Buffer:
+        self.log.made_bytes.append(size)
+        return _Buffer(label, self, size, usage, mapped=mapped_at_creation)
+
+    def create_bind_group_layout(self, *, label: str = "", entries: Any) -> wgpu.GPUBindGroupLayout:
+        return wgpu.GPUBindGroupLayout(label, entries, self)
+
+    def create_bind_group(self, *, label: str = "", layout: Any, entries: Any) -> wgpu.GPUBindGroup:
+        return wgpu.GPUBindGroup(label, entries, self)
+
+    def create_pipeline_layout(self, *, label: str = "", bind_group_layouts: Any) -> wgpu.GPUPipelineLayout:
+        return wgpu.GPUPipelineLayout(label, bind_group_layouts, self)
+
+    def create_shader_module(self, *, label: str = "", code: str, compilation_hints: Any = ()) -> wgpu.GPUShaderModule:
+        return create_module(self, label, code, "all")
+
+    def create_compute_pipeline(self, *, label: str = "", layout: Any, compute: Any) -> _Pipeline:
+        return _Pipeline(label, self, compute)
+
+    def create_command_encoder(self, *, label: str = "") -> _Encoder:
+        return _Encoder(label, self)
+
+    def destroy(self) -> None:
+        pass
+
+
+class _Adapter(wgpu.GPUAdapter):
+    def __init__(self, capabilities: Capabilities):
+        info: dict[str, Any] = {
+            "vendor": capabilities.vendor, "architecture": "", "device": capabilities.adapter,
+            "description": capabilities.driver, "adapter_type": capabilities.adapter_type,
+            "backend_type": capabilities.backend, "vendor_id": 0, "device_id": 0,
+        }  # fmt: skip
+        known = wgpu.GPUAdapterInfo(cast(Any, info))
+        super().__init__(None, set(capabilities.features), dict(capabilities.limits), known)
+
+    def request_device_sync(self, *, label: str = "", **_options: Any) -> _Device:
+        return _Device(self, label)
+
+
+def make_device(capabilities: Capabilities) -> wgpu.GPUDevice:
+    """Return a device that records, and answers from capabilities."""
+    return _Device(_Adapter(capabilities))
+
+
+def log_of(device: wgpu.GPUDevice) -> Log | None:
+    """Return what a device of this engine was asked to do; None of others."""
+    return device.log if isinstance(device, _Device) else None
+
+
+def check_lives(device: wgpu.GPUDevice) -> None:
+    """Do nothing: it cannot be lost."""
+
+
+def polled(device: wgpu.GPUDevice) -> bool:
+    """Return True: nothing runs."""
+    return True
+
+
+def blocking_wait(device: wgpu.GPUDevice) -> tuple[str, Callable[..., Callable[[], object]]]:
+    """Return a wait that has nothing to wait for."""
+    return "none", lambda *_of: lambda: None
+
+
+map_idle = refuse_reading
+
+
+def native_functions() -> None:
+    """Return None: the public calls encode and submit."""
+
+
+def tick_period_ns(device: wgpu.GPUDevice) -> float:
+    """Return the nanoseconds per tick; it has no timestamps."""
+    return 1.0
+
+
+def checks_of_all(device: wgpu.GPUDevice, wanted: ShaderChecks | None) -> ShaderChecks | None:
+    """Return what the process wants for all modules."""
+    return wanted
+
+
+def create_module(device: wgpu.GPUDevice, label: str, code: str, checks: ShaderChecks) -> wgpu.GPUShaderModule:
+    """Return a module that keeps its text, with the run-time checks."""
+    return wgpu.GPUShaderModule(label, Shader(code, checks), device)
