@@ -1,7 +1,7 @@
 """The engine that only records: devices without a GPU, which note what they are asked to do.
 
 A device of it has wgpu-py's API as far as this library and own kernels use it, answers from given capabilities, and
-computes nothing: who asks for a result gets an error. `Log.plan` says what was submitted, as a `Plan`. All other
+computes nothing: who asks for a result gets an error. `Log.plan` says what was submitted, as a plan does. All other
 methods raise NotImplementedError, as wgpu-py's base classes do: nothing is recorded by halves.
 """
 
@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, NoReturn, cast
+from dataclasses import dataclass, field
+from typing import Any, NoReturn, cast
 
 import numpy as np
 import wgpu
 
 from ..errors import ArgumentError
-from ..planning.plan import Access, Binding, BufferSpec, Copy, Fill, Kernel, Plan, Shader, Step, Work
+from ..planning.plan import Shader
 from ..planning.shaders import sha256
 from ..settings import ShaderChecks
 from ..types.capabilities import Capabilities
@@ -50,7 +50,7 @@ HAS_MAPPED_MEMORY = False
 #: Contents of uniforms up to this size are kept word by word; of all else a digest is.
 _MOST_WORDS_BYTES = 1 << 16
 #: By what stands in ``var<…>``.
-_ACCESS: dict[tuple[str, ...], Access] = {
+_ACCESS: dict[tuple[str, ...], str] = {
     ("storage",): "read", ("storage", "read"): "read", ("storage", "read_write"): "read_write", ("uniform",): "uniform"
 }  # fmt: skip
 
@@ -63,42 +63,21 @@ def refuse_reading(*_arguments: object, **_options: object) -> NoReturn:
     )
 
 
-class _Dispatch(NamedTuple):
-    """A dispatch: its pipeline, what is bound, the content of bound uniforms when it was submitted, workgroups."""
-
-    pipeline: _Pipeline
-    entries: Sequence[Mapping[str, Any]]
-    words: tuple[tuple[int, ...] | None, ...]
-    workgroups: tuple[int, int, int]
-
-
-class _Move(NamedTuple):
-    """A copy, or without a source a fill with zeros."""
-
-    source: _Buffer | None
-    source_offset_bytes: int
-    destination: _Buffer
-    offset_bytes: int
-    size_bytes: int
-
-
 @dataclass
 class Log:
     """What a device was asked to do.
 
     Attributes
     ----------
-    steps : list
-        Of all submissions, in order.
-    passes : int
+    steps : list of mapping
+        Of all submissions, as in the JSON of a `Plan`; with buffers in place of their names.
     made_bytes : list of int
         Of each buffer that was made.
     written_bytes : list of int
         Of each write from the host.
     """
 
-    steps: list[_Dispatch | _Move] = field(default_factory=list[_Dispatch | _Move])
-    passes: int = 0
+    steps: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     made_bytes: list[int] = field(default_factory=list[int])
     written_bytes: list[int] = field(default_factory=list[int])
 
@@ -106,47 +85,37 @@ class Log:
         """Forget what was noted until now."""
         for noted in (self.steps, self.made_bytes, self.written_bytes):
             noted.clear()
-        self.passes = 0
 
-    def plan(self, name: str, arguments: Mapping[int, str]) -> tuple[Plan, dict[str, str]]:
-        """Return the steps as a plan, and by the names of its buffers digests of what the host wrote into them.
+    def plan(self, arguments: Mapping[int, str]) -> tuple[dict[str, Any], dict[str, str | None]]:
+        """Return the steps as the JSON data of a plan, and by argument digests of what the host wrote.
 
         `arguments` are names of buffers by their ``uid``; what else holds nothing from the host is scratch.
         """
-        names: dict[tuple[int, tuple[int, ...] | None], str] = {}
-        specs: dict[str, BufferSpec] = {}
-        inputs: dict[str, str] = {}
-        shaders: dict[str, Shader] = {}
+        specs: dict[tuple[int, Any], dict[str, Any]] = {}
+        inputs: dict[str, str | None] = {}
+        shaders: dict[str, Any] = {}
 
-        def name_of(buffer: _Buffer, words: tuple[int, ...] | None = None) -> str:
-            given = arguments.get(buffer.uid)
-            found = names.setdefault((buffer.uid, words), given or f"{buffer.label or 'buffer'} {len(names)}")
-            role = "params" if words is not None else "argument" if given or buffer.digest else "scratch"
-            specs[found] = BufferSpec(found, role, buffer.size, words)
-            if words is None and buffer.digest:
-                inputs[found] = buffer.digest
+        def name_of(buffer: _Buffer, words: Any = None) -> str:
+            given, digest = arguments.get(buffer.uid), buffer.digest
+            name = given or f"{buffer.label or 'buffer'} {len(specs)}"
+            role = "params" if words is not None else "argument" if given or digest else "scratch"
+            spec = {"name": name, "role": role, "size_bytes": buffer.size, "words": words}
+            found: str = specs.setdefault((buffer.uid, words), spec)["name"]
+            if words is None and digest:
+                inputs[found] = digest
             return found
 
-        def kernel_of(step: _Dispatch) -> Kernel:
-            pipeline, bindings = step.pipeline, list[Binding]()
-            for entry, words in zip(step.entries, step.words, strict=True):
-                index, bound = entry["binding"], entry["resource"]
-                access, offset = pipeline.access.get(index, "read_write"), bound.get("offset", 0)
-                name = name_of(bound["buffer"], words if access == "uniform" else None)
-                bindings.append(Binding(index, name, access, offset, bound.get("size", bound["buffer"].size - offset)))
-            shaders[pipeline.kernel.shader] = pipeline.shader
-            return replace(pipeline.kernel, bindings=tuple(bindings), workgroups=step.workgroups)
+        def named(value: Any) -> Any:
+            return name_of(*cast(tuple[Any, ...], value)) if isinstance(value, tuple) else value
 
-        steps: list[Step] = []
+        steps: list[dict[str, Any]] = []
         for step in self.steps:
-            if isinstance(step, _Dispatch):
-                steps.append(kernel_of(step))
-            elif step.source is None:
-                steps.append(Fill(name_of(step.destination), step.offset_bytes, step.size_bytes))
-            else:
-                ends = name_of(step.source), step.source_offset_bytes, name_of(step.destination), step.offset_bytes
-                steps.append(Copy(*ends, step.size_bytes))
-        return Plan(name, tuple(specs.values()), tuple(steps), shaders, Work(0, 0, 0)), inputs
+            shader = step.get("module")
+            steps.append({key: named(value) for key, value in step.items() if key != "module"})
+            if shader is not None:
+                shaders[step["shader"]] = {"text": shader.text, "checks": shader.shader_checks}
+                steps[-1]["bindings"] = [{**one, "buffer": named(one["buffer"])} for one in step["bindings"]]
+        return {"buffers": [*specs.values()], "steps": steps, "shaders": shaders}, inputs
 
 
 class _Buffer(wgpu.GPUBuffer):
@@ -189,6 +158,11 @@ class _Buffer(wgpu.GPUBuffer):
     map_sync = map_async = read_mapped = refuse_reading
 
 
+def _bound(binding: Mapping[str, Any]) -> tuple[Any, ...]:
+    buffer = binding["buffer"]
+    return (buffer, buffer.words) if binding["access"] == "uniform" else (buffer,)
+
+
 class _Pass(wgpu.GPUComputePassEncoder):
     def __init__(self, label: str, encoder: _Encoder):
         super().__init__(label, None, encoder._device)
@@ -205,9 +179,11 @@ class _Pass(wgpu.GPUComputePassEncoder):
     def dispatch_workgroups(
         self, workgroup_count_x: int, workgroup_count_y: int = 1, workgroup_count_z: int = 1
     ) -> None:
-        entries = [entry for _, group in sorted(self._groups.items()) for entry in group._internal]
-        workgroups = (workgroup_count_x, workgroup_count_y, workgroup_count_z)
-        self._steps.append(_Dispatch(self._pipeline, entries, (), workgroups))
+        bindings = [
+            self._pipeline.binding(entry) for _, group in sorted(self._groups.items()) for entry in group._internal
+        ]
+        workgroups = [workgroup_count_x, workgroup_count_y, workgroup_count_z]
+        self._steps.append({**self._pipeline.kernel, "bindings": bindings, "workgroups": workgroups})
 
     def end(self) -> None:
         pass
@@ -216,21 +192,23 @@ class _Pass(wgpu.GPUComputePassEncoder):
 class _Encoder(wgpu.GPUCommandEncoder):
     def __init__(self, label: str, device: _Device):
         super().__init__(label, None, device)
-        self.steps: list[_Dispatch | _Move] = []
-        self._log = device.log
+        self.steps: list[dict[str, Any]] = []
 
     def begin_compute_pass(self, *, label: str = "", timestamp_writes: Any = None) -> _Pass:
-        self._log.passes += 1
         return _Pass(label, self)
 
     def clear_buffer(self, buffer: Any, offset: int = 0, size: int | None = None) -> None:
-        self.steps.append(_Move(None, 0, buffer, offset, buffer.size - offset if size is None else size))
+        size_bytes = buffer.size - offset if size is None else size
+        self.steps.append({"kind": "fill", "buffer": (buffer,), "offset_bytes": offset, "size_bytes": size_bytes})
 
     def copy_buffer_to_buffer(
         self, source: Any, source_offset: int, destination: Any, destination_offset: int, size: int | None = None
     ) -> None:
         size_bytes = source.size - source_offset if size is None else size
-        self.steps.append(_Move(source, source_offset, destination, destination_offset, size_bytes))
+        offsets = {"source_offset_bytes": source_offset, "destination_offset_bytes": destination_offset}
+        self.steps.append(
+            {"kind": "copy", "source": (source,), "destination": (destination,), **offsets, "size_bytes": size_bytes}
+        )
 
     def insert_debug_marker(self, marker_label: str) -> None:
         pass
@@ -247,8 +225,9 @@ class _Encoder(wgpu.GPUCommandEncoder):
 class _Queue(wgpu.GPUQueue):
     def submit(self, command_buffers: Sequence[Any]) -> None:
         for step in (step for commands in command_buffers for step in commands._internal):
-            if isinstance(step, _Dispatch):  # a uniform may have other content at the next submission
-                step = step._replace(words=tuple(entry["resource"]["buffer"].words for entry in step.entries))
+            if "bindings" in step:  # a uniform may have other content at the next submission
+                bindings = [{**one, "buffer": _bound(one)} for one in step["bindings"]]
+                step = {**step, "bindings": bindings}
             cast(_Device, self._device).log.steps.append(step)
 
     def write_buffer(
@@ -265,17 +244,27 @@ class _Pipeline(wgpu.GPUComputePipeline):
 
     def __init__(self, label: str, device: _Device, compute: Mapping[str, Any]):
         super().__init__(label, None, device)
-        self.shader: Shader = compute["module"]._internal
-        declared = declarations(self.shader.text)
+        module: Shader = compute["module"]._internal
+        declared = declarations(module.text)
         own = next((one.name for one in declared if one.kind == "fn" and "compute" in one.attributes), "main")
-        constants = dict(compute.get("constants") or {})
-        entry_point = compute.get("entry_point") or own
-        self.kernel = Kernel(label, sha256(self.shader.text), (), (0, 0, 0), constants, entry_point)
-        self.access: dict[int, Access] = {
+        self.kernel: dict[str, Any] = {
+            "kind": "kernel", "label": label, "shader": sha256(module.text), "module": module,
+            "constants": dict(compute.get("constants") or {}), "entry_point": compute.get("entry_point") or own,
+        }  # fmt: skip
+        self._access = {
             int(one.attributes["binding"].rstrip("iu")): _ACCESS[one.template]
             for one in declared
             if one.template in _ACCESS and "binding" in one.attributes
         }
+
+    def binding(self, entry: Mapping[str, Any]) -> dict[str, Any]:
+        """Return an entry of a bind group as a plan has it."""
+        bound, access = entry["resource"], self._access.get(entry["binding"], "read_write")
+        buffer, offset = bound["buffer"], bound.get("offset", 0)
+        size = bound.get("size", buffer.size - offset)
+        return {
+            "index": entry["binding"], "buffer": buffer, "access": access, "offset_bytes": offset, "size_bytes": size
+        }  # fmt: skip
 
     def get_bind_group_layout(self, index: int) -> wgpu.GPUBindGroupLayout:
         return wgpu.GPUBindGroupLayout("", index, self._device)

@@ -94,6 +94,7 @@ def _two_engines(_ctx: click.Context, _param: click.Parameter, value: str | None
 )  # fmt: skip
 @click.option("--turn-s", type=Seconds(0.001, 10), default=0.02, show_default=True, help="GPU time of one turn.")
 @click.option("--kernels", is_flag=True, help="Judge each kernel, too.")
+@click.option("--all", is_flag=True, help="Measure cases, too, that ask the same of the GPU on both sides.")
 @click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the data and of all orders."
 )
@@ -117,7 +118,8 @@ def ab(old: str, new: str, cases: tuple[str, ...], **options: Any) -> None:
     with the same axes: gridwise ab my_kernels.py:naive my_kernels.py:tiled.
 
     Both run at the same time, each in a process that waits while the other one measures, so that drift, clock and other
-    work affect both alike. Each pair of processes is a unit of the statistics.
+    work affect both alike. Each pair of processes is a unit of the statistics. Cases that ask the same of the GPU on
+    both sides are not measured without --all; in mode latency they are, as host code may differ.
 
     Exits with 0, or with 1 if a row is slower by more than the gate or a case no longer runs, 2 for bad input, 3 if
     the sides run on different adapters, 4 if a result is wrong. Ambiguous rows do not fail the gate without
@@ -150,7 +152,7 @@ def ab(old: str, new: str, cases: tuple[str, ...], **options: Any) -> None:
         sys.exit(WRONG_RESULT)
     if judged.regressed:
         sys.exit(REGRESSION)
-    if not judged.rows:
+    if not judged.rows and not judged.is_settled:
         sys.exit(BAD_INPUT)
     exit_if_ambiguous(options, judged.undecided_share)
 
@@ -161,7 +163,7 @@ def _measure(given: Sequence[str], cases: Sequence[str], options: dict[str, Any]
     from ..bench.ab.turns import NotComparable, Settings, measure_in_turns
     from .progress import TurnsProgress
 
-    names = ("pairs", "rounds", "turn_s", "seed", "adapter", "kernels")
+    names = ("pairs", "rounds", "turn_s", "seed", "adapter", "kernels", "all")
     settings = Settings(**{name: options[name] for name in names})
     if not any(is_file_name(word) for word in (*given, *cases)):
         _jobs(cases, options, is_cpu=False)  # errors in them are reported before anything is measured

@@ -102,7 +102,15 @@ class _Worker:
         for name, array in run.outputs.items() if outputs_to is not None else ():
             saved[name] = os.path.join(str(outputs_to), f"{name}.npy")
             numpy.save(saved[name], array.to_numpy())
-        return {"outputs": saved}
+        plan = getattr(run, "plan", None)
+        return {"outputs": saved, "plan": None if plan is None or outputs_to is None else self._data(plan)}
+
+    def _data(self, plan: Any) -> dict[str, Any]:
+        """Return a plan as `Code` takes it."""
+        data: dict[str, Any] = json.loads(plan.to_json())
+        for key, shader in plan.shaders.items():
+            data["shaders"][key]["checks"] = getattr(shader, "shader_checks", None)
+        return data
 
     def plan(
         self,
@@ -122,10 +130,9 @@ class _Worker:
             except importlib.import_module("gridwise_py.errors").GridwiseError as error:
                 works.append({"refused": f"{type(error).__name__}: {error}"})
                 continue
-            data = json.loads(plan.to_json())
-            for key, shader in plan.shaders.items():
-                text = data["shaders"][key].pop("text")
-                data["shaders"][key]["checks"] = getattr(shader, "shader_checks", None)
+            data = self._data(plan)
+            for key, shader in data["shaders"].items():
+                text = shader.pop("text")
                 if key not in self._told:
                     texts[key] = text
                     self._told.add(key)
@@ -180,6 +187,7 @@ class _Worker:
         found = own.OwnRun(self._device, self._files[file][name], n, mode, axes, seed, check=check)
         self._subject = found
         told = {"checked": getattr(found, "checked", True), "shader_checks": getattr(found, "shader_checks", "all")}
+        told["code"] = getattr(found, "code", None)
         return {"wrong": found.wrong, **told}  # older ones do not tell
 
     def release(self) -> dict[str, Any]:

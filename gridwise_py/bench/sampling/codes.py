@@ -63,11 +63,11 @@ def record_case(
             return {"refused": str(error)}
         raise
     arrays = [(key, one) for key, array in subject.arrays.items() if hasattr(array, "shape") for one in parts(array)]
-    plan, inputs = log.plan(name, {one.lease.buffer.uid: key for key, one in arrays})
+    plan, inputs = log.plan({one.lease.buffer.uid: key for key, one in arrays})
     unread = _only_written(benchmark.run)
     more: dict[str, int | None] = {"allocations": len(log.made_bytes), "uploads": len(log.written_bytes)}
     more["declared_bytes"] = subject.work["read_bytes"] + subject.work["write_bytes"] if subject.work else None
-    return {"plans": [plan_data(plan)], "inputs": {key: inputs[key] for key in inputs if key not in unread}, **more}
+    return {"plans": [plan], "inputs": {key: inputs[key] for key in inputs if key not in unread}, **more}
 
 
 def code_of(subject: Subject, benchmark: Benchmark) -> Code | None:
