@@ -45,7 +45,7 @@ def diff(old: str, new: str, cases: tuple[str, ...], json_path: Path | None, **o
     check_output(json_path, "--json", overwrite=options["overwrite"])
     with showing_progress(every_s=10.0) as say:
         environments, own = find_sides((old, new), cases, {"n": options["n"], "axes": ()}, say)
-        jobs = _jobs(cases, options["n"]) if own is None else own
+        jobs = usual_jobs(cases, options["n"]) if own is None else own
         if same_files(environments):
             found = [CaseDifference(str(job.case), len(SOURCES)) for job in jobs]
         else:
@@ -59,7 +59,7 @@ def diff(old: str, new: str, cases: tuple[str, ...], json_path: Path | None, **o
     sys.exit(DIFFERS if any(one.changes for one in found) else UNKNOWN if any(one.unknown for one in found) else SAME)
 
 
-def _jobs(words: Sequence[str], sizes: Any) -> list[Any]:
+def usual_jobs(words: Sequence[str], sizes: Any) -> list[Any]:
     """Return the cases of primitives, each in its usual form."""
     from ..bench.cases.case import Case, array_items
     from ..bench.cases.mode import Mode
