@@ -11,6 +11,7 @@ from .bench import bench
 from .browser import browser
 from .calibrate import calibrate
 from .compare import compare
+from .counts import counts
 from .diff import diff
 from .endings import Commands
 from .fleet import fleet
@@ -40,6 +41,7 @@ main.add_command(bench)
 main.add_command(browser)
 main.add_command(calibrate)
 main.add_command(compare)
+main.add_command(counts)
 main.add_command(diff)
 main.add_command(fleet)
 main.add_command(import_files)

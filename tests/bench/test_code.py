@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 import gridwise_py as gw
 from gridwise_py.bench.ab.differ import CaseDifference
+from gridwise_py.bench.analysis.counts import count_changes
 from gridwise_py.bench.cases.case import Case
 from gridwise_py.bench.cases.code import Code, bare_lines, plan_data
 from gridwise_py.bench.cases.device_classes import DEVICE_CLASSES, SOURCES
@@ -189,6 +190,61 @@ def test_a_plan_is_the_same_as_itself_on_all_classes(name):
         assert one.digests == other.digests
         assert list(one.changes(other)) == []
     assert SOURCES.keys() == DEVICE_CLASSES.keys()
+
+
+def test_counts_are_gated_without_a_threshold(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "part.wgsl").write_text(PART)
+    for name, file in (("old", FILE), ("new", FILE.replace("gw.sum(gw.cumsum(x))", "gw.sum(gw.cumsum(gw.cumsum(x)))"))):
+        (tmp_path / "kernels.py").write_text(file)
+        made = CliRunner().invoke(main, ["counts", "kernels.py", "total", "work", "--json", f"{name}.json"])
+        assert made.exit_code == 0, made.output
+        assert "kernels.work n=2^12 (all classes): launches 1, " in made.stdout
+    found = json.loads((tmp_path / "old.json").read_text())["cases"]
+    assert found["kernels.work n=2^12, Apple"]["workgroups"] == 64
+    more = CliRunner().invoke(main, ["compare", "old.json", "new.json"])
+    assert (more.exit_code, "MORE: kernels.total n=2^12, Apple: launches: 2 → 3" in more.stdout) == (1, True), (
+        more.output
+    )
+    fewer = CliRunner().invoke(main, ["compare", "new.json", "old.json"])
+    assert (fewer.exit_code, "launches: 3 → 2" in fewer.stdout) == (0, True), fewer.output
+    same = CliRunner().invoke(main, ["compare", "old.json", "old.json"])
+    assert (same.exit_code, same.stdout) == (0, "0 counts changed, 0 of them must not\n")
+    (tmp_path / "bad.json").write_text('{"schema": "gridwise.counts", "cases": [1]}')
+    bad = CliRunner().invoke(main, ["compare", "bad.json", "old.json"])
+    assert (bad.exit_code, "bad.json has no counts" in bad.output) == (2, True)
+    gone = dict(count_changes({"a": {"launches": 1}, "b": {"x": None}}, {"b": {"x": 1}, "c": {}}))
+    assert gone == {True: "a: only in OLD", False: "c: only in NEW"}
+    assert list(count_changes({"a": {"x": 1}}, {"a": {}})) == [(True, "a: x: 1 → None")], "nobody knows it any more"
+
+
+_TESTS = """
+import numpy as np, gridwise_py as gw
+
+def test_it(gpu_counts):
+    device = gpu_counts.device("Apple")
+    x = gw.asarray(np.arange(1000, dtype=np.uint32), device)
+    found = gpu_counts(lambda: [gw.cumsum(x) for _ in range(TIMES)])
+    assert found["launches"] == TIMES
+    assert gpu_counts(gw.Copy(device, "u32"), name="copy", input=x)["launches"] == 1
+"""
+
+
+def test_counts_are_a_fixture_that_needs_no_gpu(pytester):
+    def run(times, *words):
+        pytester.makepyfile(test_them=f"TIMES = {times}\n{_TESTS}")
+        return pytester.runpytest_subprocess("-p", "no:cacheprovider", *words)
+
+    run(2).assert_outcomes(passed=1)
+    run(2, "--gridwise-counts", "counts.json").assert_outcomes(passed=1)
+    kept = json.loads((pytester.path / "counts.json").read_text())["cases"]
+    assert kept["test_them.py::test_it"]["launches"] == 2
+    assert kept["test_them.py::test_it copy"]["workgroups"] == 1
+    run(1, "--gridwise-counts", "counts.json").assert_outcomes(passed=1)
+    more = run(3, "--gridwise-counts", "counts.json")
+    more.assert_outcomes(failed=1)
+    more.stdout.fnmatch_lines(["*more than in counts.json: *launches: 2 → 3*"])
+    assert json.loads((pytester.path / "counts.json").read_text())["cases"] == kept
 
 
 def _git(folder, *words):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+import wgpu
 
 from ... import Array, Capabilities, Primitive
 from ...errors import GridwiseError, LimitError, ShaderError
@@ -45,23 +46,22 @@ def record_case(
         return {"missing": f"{path.name} has no benchmark {name!r}; it has {', '.join(loaded)}"}
     own = loaded[name]
     device = own.device(recording_device(capabilities), axes)
-
-    def record() -> tuple[Benchmark, Subject, Any]:
-        benchmark = own.benchmark(device, n, mode, axes, seed)
-        subject = subject_of(device, name, benchmark)
-        prepare_trials(subject.device, subject.runnable)()  # what is made once is made
-        log = log_of(subject.device)
-        assert log is not None, "it is a device that records"
-        log.restart()
-        prepare_trials(subject.device, subject.runnable)()
-        return benchmark, subject, log
-
     try:
-        benchmark, subject, log = own.guarded(record)
+        return own.guarded(lambda: recorded(device, name, own.benchmark(device, n, mode, axes, seed)))
     except GridwiseError as error:
         if isinstance(error.__cause__ or error, (LimitError, ShaderError)):
             return {"refused": str(error)}
         raise
+
+
+def recorded(device: wgpu.GPUDevice, name: str, benchmark: Benchmark) -> dict[str, Any]:
+    """Return what a call of a benchmark asks of a device that records, as `Code.of` takes it."""
+    subject = subject_of(device, name, benchmark)
+    prepare_trials(subject.device, subject.runnable)()  # what is made once is made
+    log = log_of(subject.device)
+    assert log is not None, "it is a device that records"
+    log.restart()
+    prepare_trials(subject.device, subject.runnable)()
     arrays = [(key, one) for key, array in subject.arrays.items() if hasattr(array, "shape") for one in parts(array)]
     plan, inputs = log.plan({one.lease.buffer.uid: key for key, one in arrays})
     unread = _only_written(benchmark.run)
