@@ -8,6 +8,7 @@ from .. import __version__
 from ..internals import expect_software
 from .ab import ab
 from .bench import bench
+from .bisect import bisect
 from .browser import browser
 from .calibrate import calibrate
 from .compare import compare
@@ -38,6 +39,7 @@ def main() -> None:
 
 main.add_command(ab)
 main.add_command(bench)
+main.add_command(bisect)
 main.add_command(browser)
 main.add_command(calibrate)
 main.add_command(compare)

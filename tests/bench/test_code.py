@@ -4,6 +4,7 @@ import json
 import random
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +18,11 @@ from gridwise_py.bench.cases.case import Case
 from gridwise_py.bench.cases.code import Code, bare_lines, plan_data
 from gridwise_py.bench.cases.device_classes import DEVICE_CLASSES, SOURCES
 from gridwise_py.bench.sampling.codes import record_case
+from gridwise_py.cli import bisect as _command
 from gridwise_py.cli import main
 from gridwise_py.internals import log_of, recording_device
 
+bisecting = sys.modules[_command.callback.__module__]
 ROOT = Path(gw.__file__).resolve().parents[1]
 FILE = '''
 from pathlib import Path
@@ -218,35 +221,6 @@ def test_counts_are_gated_without_a_threshold(tmp_path, monkeypatch):
     assert list(count_changes({"a": {"x": 1}}, {"a": {}})) == [(True, "a: x: 1 → None")], "nobody knows it any more"
 
 
-_TESTS = """
-import numpy as np, gridwise_py as gw
-
-def test_it(gpu_counts):
-    device = gpu_counts.device("Apple")
-    x = gw.asarray(np.arange(1000, dtype=np.uint32), device)
-    found = gpu_counts(lambda: [gw.cumsum(x) for _ in range(TIMES)])
-    assert found["launches"] == TIMES
-    assert gpu_counts(gw.Copy(device, "u32"), name="copy", input=x)["launches"] == 1
-"""
-
-
-def test_counts_are_a_fixture_that_needs_no_gpu(pytester):
-    def run(times, *words):
-        pytester.makepyfile(test_them=f"TIMES = {times}\n{_TESTS}")
-        return pytester.runpytest_subprocess("-p", "no:cacheprovider", *words)
-
-    run(2).assert_outcomes(passed=1)
-    run(2, "--gridwise-counts", "counts.json").assert_outcomes(passed=1)
-    kept = json.loads((pytester.path / "counts.json").read_text())["cases"]
-    assert kept["test_them.py::test_it"]["launches"] == 2
-    assert kept["test_them.py::test_it copy"]["workgroups"] == 1
-    run(1, "--gridwise-counts", "counts.json").assert_outcomes(passed=1)
-    more = run(3, "--gridwise-counts", "counts.json")
-    more.assert_outcomes(failed=1)
-    more.stdout.fnmatch_lines(["*more than in counts.json: *launches: 2 → 3*"])
-    assert json.loads((pytester.path / "counts.json").read_text())["cases"] == kept
-
-
 def _git(folder, *words):
     identity = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"]
     subprocess.run(["git", "-C", str(folder), *identity, *words], check=True, capture_output=True)
@@ -306,3 +280,39 @@ def test_the_same_files_are_the_same_without_a_process(tmp_path):
         (tmp_path / name / "shaders").mkdir()
     found = _diff(tmp_path / "old", tmp_path / "new")
     assert (found.exit_code, found.stdout[:24]) == (0, "same on 10 of 10 classes"), found.output
+
+
+@pytest.mark.parametrize(
+    ("slow_from", "unknown", "code", "said"),
+    [
+        (5, (), 1, "the first slower commit is 5"), (1, (), 1, "the first slower commit is 1"),
+        (9, (), 1, "the first slower commit is 9"), (99, (), 0, "HEAD is not slower than v1"),
+        (5, (7,), 1, "the first slower commit is 5"), (5, (3,), 125, "the first slower commit is one of 3, 5"),
+        (5, (1, 3, 5), 125, "is one of 1, 3, 5, 7"), (5, (9,), 125, "whether HEAD is slower is not"),
+    ],
+)  # fmt: skip
+def test_bisecting_skips_same_code_and_what_is_not_known(monkeypatch, slow_from, unknown, code, said):
+    """Commits 0 to 9, of which the odd ones change what is asked of a GPU."""
+    judged = []
+
+    def judge(good, commit, cases, options):
+        number = 9 if commit == "HEAD" else int(commit)
+        judged.append(number)
+        assert (good, cases, number % 2) == ("v1", ("scan",), 1)
+        return bisecting.SKIP if number in unknown else int(number >= slow_from)
+
+    monkeypatch.setattr(bisecting, "_commits", lambda good, bad: [str(number) for number in range(10)])
+    monkeypatch.setattr(bisecting, "_changing", lambda good, commits, cases, say: commits[1::2])
+    monkeypatch.setattr(bisecting, "_judge", judge)
+    found = CliRunner().invoke(main, ["bisect", "v1", "HEAD", "--", "scan"])
+    assert (found.exit_code, said in found.stdout) == (code, True), found.output
+    assert len(judged) == len(set(judged)), "none is measured twice"
+
+
+def test_a_folder_alone_is_judged_as_git_bisect_run_needs_it(monkeypatch, tmp_path):
+    for code, said in ((0, "is not slower"), (1, "is slower"), (125, "is not known")):
+        monkeypatch.setattr(bisecting, "_judge", lambda *_, code=code: code)
+        found = CliRunner().invoke(main, ["bisect", "v1", str(tmp_path), "--", "scan"])
+        assert (found.exit_code, said in found.stdout) == (code, True), found.output
+    wrong = CliRunner().invoke(main, ["bisect", "no-such-one", "HEAD", "--", "scan"])
+    assert (wrong.exit_code, "name two revisions, the older one first" in wrong.output) == (2, True), wrong.output

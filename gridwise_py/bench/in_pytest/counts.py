@@ -63,11 +63,9 @@ class GpuCounts:
         """
         __tracebackhide__ = True
         benchmark = benchmark_of("gpu_counts", subject, arrays)
-        device = device_of(benchmark, None)
-        if device is not None and log_of(device) is not None:
-            code: Code | None = Code.of(**recorded(device, name, benchmark))
-        else:
-            code = code_of(subject_of(device, name, benchmark), benchmark)
+        subject = subject_of(device_of(benchmark), name, benchmark)
+        records = log_of(subject.device) is not None
+        code = Code.of(**recorded(subject, benchmark)) if records else code_of(subject, benchmark)
         if code is None:
             raise ArgumentError(
                 "gpu_counts sees what a function asks of gpu_counts.device() only: make its arrays there"

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-import wgpu
 
 from ... import Array, Capabilities, Primitive
 from ...errors import GridwiseError, LimitError, ShaderError
@@ -46,17 +45,21 @@ def record_case(
         return {"missing": f"{path.name} has no benchmark {name!r}; it has {', '.join(loaded)}"}
     own = loaded[name]
     device = own.device(recording_device(capabilities), axes)
+
+    def record() -> dict[str, Any]:
+        benchmark = own.benchmark(device, n, mode, axes, seed)
+        return recorded(subject_of(device, name, benchmark), benchmark)
+
     try:
-        return own.guarded(lambda: recorded(device, name, own.benchmark(device, n, mode, axes, seed)))
+        return own.guarded(record)
     except GridwiseError as error:
         if isinstance(error.__cause__ or error, (LimitError, ShaderError)):
             return {"refused": str(error)}
         raise
 
 
-def recorded(device: wgpu.GPUDevice, name: str, benchmark: Benchmark) -> dict[str, Any]:
+def recorded(subject: Subject, benchmark: Benchmark) -> dict[str, Any]:
     """Return what a call of a benchmark asks of a device that records, as `Code.of` takes it."""
-    subject = subject_of(device, name, benchmark)
     prepare_trials(subject.device, subject.runnable)()  # what is made once is made
     log = log_of(subject.device)
     assert log is not None, "it is a device that records"
