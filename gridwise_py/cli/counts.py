@@ -23,10 +23,10 @@ def counts(words: tuple[str, ...], axes: Any, json_path: Path | None, *, overwri
     scratch, transfers, uploads and allocations. gridwise compare OLD.json NEW.json exits with 1 if any is more.
     """
     from ..bench.analysis.counts import counts_document
-    from ..bench.cases.code import Code
     from ..bench.cases.device_classes import DEVICE_CLASSES
     from ..bench.sampling.codes import record_case
     from ..bench.sweep.suite import plan_jobs
+    from ..internals import Code
     from .bench import benchmarks_of_files
 
     check_output(json_path, "--json", overwrite=overwrite)

@@ -8,13 +8,11 @@ from typing import Any
 import wgpu
 
 from ..backend.device_state import state_of
-from ..backend.recording import Log, log_of, make_device, refuse_reading
+from ..backend.recording import make_device, refuse_reading
 from ..settings import SHADER_CHECKS, ShaderChecks
 from ..types.capabilities import Capabilities
 from .context import context_of
 from .transfers import Transfers, as_bytes
-
-__all__ = ["Log", "log_of", "recording_device"]
 
 
 class _Checked(set[Any]):

@@ -15,12 +15,12 @@ import gridwise_py as gw
 from gridwise_py.bench.ab.differ import CaseDifference
 from gridwise_py.bench.analysis.counts import count_changes
 from gridwise_py.bench.cases.case import Case
-from gridwise_py.bench.cases.code import Code, bare_lines, plan_data
 from gridwise_py.bench.cases.device_classes import DEVICE_CLASSES, SOURCES
 from gridwise_py.bench.sampling.codes import record_case
 from gridwise_py.cli import bisect as _command
 from gridwise_py.cli import main
-from gridwise_py.internals import log_of, recording_device
+from gridwise_py.internals import Code, context_of
+from gridwise_py.runtime.asked import bare_lines
 
 bisecting = sys.modules[_command.callback.__module__]
 ROOT = Path(gw.__file__).resolve().parents[1]
@@ -131,10 +131,10 @@ def test_a_device_that_records_is_asked_what_a_gpu_is_asked(device):
     capabilities = gw.capabilities(device)
     known = gw.LookbackVerdict(coherent=True, progress=True, needs_tickets=False, recovers=True)
     one = gw.Capabilities(**{**capabilities.__dict__, "lookback": known})
-    recording = recording_device(one)
+    recording = Code.device(one)
     x = np.arange(100_000, dtype=np.uint32)
     run = gw.Sort(recording, "u32").execute(input=gw.asarray(x, recording))
-    plan, inputs = log_of(recording).plan({})
+    plan, inputs = context_of(recording).log.plan({})
     kernels = [step for step in plan["steps"] if step["kind"] == "kernel"]
     wanted = gw.Sort(None, "u32", capabilities=one).plan(gw.Layout.separate(input=x.size, output=x.size))
     assert [kernel["workgroups"] for kernel in kernels] == [[*kernel.workgroups] for kernel in wanted.kernels]
@@ -147,7 +147,7 @@ def test_a_device_that_records_is_asked_what_a_gpu_is_asked(device):
         run.output.to_numpy()
     with pytest.raises(gw.ArgumentError, match="only records"):
         gw.sum(run.output).item()
-    assert log_of(device) is None
+    assert context_of(device).log is None
 
 
 def test_counts_are_those_of_the_plan(tmp_path):
@@ -167,7 +167,7 @@ def test_counts_are_those_of_the_plan(tmp_path):
 
 def test_the_same_layout_in_other_memory_is_other_code():
     """Two calls that share an array, and two that do not, have equal plans each."""
-    plan = plan_data(gw.Copy.plan_for(capabilities=gw.Capabilities(), lengths={"input": 64, "output": 64}))
+    plan = Code.data_of(gw.Copy.plan_for(capabilities=gw.Capabilities(), lengths={"input": 64, "output": 64}))
     chained = [{**plan, "memory": {"input": "a", "output": "b"}}, {**plan, "memory": {"input": "b", "output": "c"}}]
     apart = [chained[0], {**plan, "memory": {"input": "d", "output": "c"}}]
     one, other = Code.of(chained, {}), Code.of(apart, {})
@@ -189,7 +189,7 @@ def test_a_plan_is_the_same_as_itself_on_all_classes(name):
             )
             for _ in range(2)
         ]
-        one, other = (Code.of([plan_data(plan)], {}) for plan in plans)
+        one, other = (Code.of([Code.data_of(plan)], {}) for plan in plans)
         assert one.digests == other.digests
         assert list(one.changes(other)) == []
     assert SOURCES.keys() == DEVICE_CLASSES.keys()

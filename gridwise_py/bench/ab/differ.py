@@ -11,7 +11,7 @@ from typing import Any
 
 from ... import Capabilities
 from ...errors import ArgumentError
-from ..cases.code import Code
+from ...internals import Code
 from ..cases.device_classes import DEVICE_CLASSES
 from ..sweep.suite import Job
 from .environments import CONTENT, Environment
@@ -131,8 +131,13 @@ def differences(
             for one in asked.values():  # both at once
                 one.ask(job)
             found = CaseDifference(str(job.case), len(classes))
-            answers = {side: one.answer() for side, one in asked.items()}
-            _compare(found, classes, *(answers[side] for side in SIDES))
+            old, new = ([*one.answers()] for one in asked.values())
+            answers = {name: both for name, *both in zip(classes, old, new, strict=True)}
+            differing = {name: both for name, both in answers.items() if both[0] != both[1] or "failed" in both[0]}
+            for place, one in enumerate(asked.values()):
+                one.tell([both[place] for both in differing.values()])
+            for name, both in differing.items():
+                _compare(found, name, *both)
             yield found
 
 
@@ -142,7 +147,6 @@ class _Asked:
     def __init__(self, worker: Worker, environment: Environment, classes: Mapping[str, Capabilities], seed: int):
         self._worker, self._environment, self._seed = worker, environment, seed
         self._classes = [_fields(one) for one in classes.values()]
-        self._texts: dict[str, str] = {}
 
     def ask(self, job: Job) -> None:
         own, case = job.case.own_workload, job.case
@@ -154,24 +158,30 @@ class _Asked:
             name=self._environment.benchmark or own.declared.name, axes=dict(case.others), seed=self._seed,
         )  # fmt: skip
 
-    def answer(self) -> list[Any] | str:
-        """Return the code on each class, or why it does not run there; or why nothing can be told."""
+    def answers(self) -> Iterator[dict[str, Any]]:
+        """Yield for each class a digest of what it would be asked to do, or why it does not run there."""
+        yield from self._told() or ({"failed": self._failed} for _ in self._classes)
+
+    def tell(self, answers: Sequence[dict[str, Any]]) -> None:
+        """Add the code to answers with digests."""
+        digests = [one["digest"] for one in answers if "digest" in one]
+        if not digests:
+            return
+        self._worker.send("tell", digests=digests)
+        works = dict(zip(digests, self._told(), strict=True))
+        for one in answers:
+            if "digest" in one:
+                one["code"] = Code.of(**works[one["digest"]])
+
+    def _told(self) -> list[dict[str, Any]]:
+        """Return what the process answers; nothing if it cannot."""
         try:
-            answer = self._worker.answer()
+            return self._worker.answer()["works"]
         except SideError as error:
             if error.is_dead:
                 raise ArgumentError(f"{self._environment.given} cannot be asked: {error}") from error
-            return str(error)
-        self._texts |= answer["texts"]
-        return [self._code(work) for work in answer["works"]]
-
-    def _code(self, work: dict[str, Any]) -> Code | str:
-        if refused := work.get("refused") or work.get("missing"):
-            return str(refused)
-        for plan in work["plans"]:
-            for key, shader in plan["shaders"].items():
-                shader.setdefault("text", self._texts.get(key))
-        return Code.of(**work)
+            self._failed = str(error)
+            return []
 
 
 def _fields(capabilities: Capabilities) -> dict[str, Any]:
@@ -181,17 +191,14 @@ def _fields(capabilities: Capabilities) -> dict[str, Any]:
     return {**{name: data[name] for name in data if data[name]}, "lookback": verdict}
 
 
-def _compare(found: CaseDifference, classes: Mapping[str, Any], old: list[Any] | str, new: list[Any] | str) -> None:
-    """Note what differs in a case."""
-    if isinstance(old, str) or isinstance(new, str):
-        both = isinstance(old, str) and isinstance(new, str)
-        which = "neither side" if both else f"{SIDES[0 if isinstance(old, str) else 1]} not"
-        found.unknown = f"{which} planned it: {old if isinstance(old, str) else new}"
-        return
-    for name, then, now in zip(classes, old, new, strict=True):
-        if isinstance(then, Code) and isinstance(now, Code):
-            if then.parts != now.parts and then.digests != now.digests:
-                found.changed[name] = (then, now)
-        elif isinstance(then, Code) or isinstance(now, Code):
-            side, why = (SIDES[0], then) if isinstance(now, Code) else (SIDES[1], now)
-            found.one_sided[name] = f"{side} does not run: {why}"
+def _compare(found: CaseDifference, name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+    """Note what differs on a class, whose answers differ."""
+    failed = [f"{side}: {one['failed']}" for side, one in zip(SIDES, (old, new), strict=True) if "failed" in one]
+    if failed:
+        found.unknown = "; ".join(failed)
+    elif "code" in old and "code" in new:
+        if old["code"].digests != new["code"].digests:
+            found.changed[name] = (old["code"], new["code"])
+    elif "code" in old or "code" in new:
+        side, why = (SIDES[0], old) if "code" in new else (SIDES[1], new)
+        found.one_sided[name] = f"{side} does not run: {why.get('refused') or why.get('missing')}"

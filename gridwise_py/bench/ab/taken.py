@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError
-from ..cases.code import DIGESTS
+from ...internals import Code
 from ..sampling.machine_load import is_busy
 from ..stats.verdict import Pair
 from ..sweep.suite import Job
@@ -95,7 +95,7 @@ class MeasuredCase:
     def same_code(self) -> bool:
         """Whether both sides ask the same of the GPU, as far as both tell all."""
         old, new = (self.codes.get(side) for side in SIDES)
-        return old is not None and old == new and set(DIGESTS) <= old.keys()
+        return old is not None and old == new and set(Code.DIGESTS) <= old.keys()
 
     @property
     def logs(self) -> dict[str, list[list[float]]]:

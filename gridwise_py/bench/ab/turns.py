@@ -17,9 +17,8 @@ import numpy as np
 
 from ... import Capabilities, Primitive
 from ...errors import ArgumentError
-from ...internals import clock_held
+from ...internals import Code, clock_held
 from ..cases.case import Case
-from ..cases.code import Code
 from ..cases.mode import Mode
 from ..checks.check import mismatch
 from ..sampling.machine_load import LoadWatch

@@ -12,6 +12,7 @@ leaves CPU and GPU alone.
 from __future__ import annotations
 
 import gc
+import hashlib
 import importlib
 import json
 import os
@@ -49,7 +50,7 @@ class _Worker:
         self._subject: Any = None  # a _Subject, or an OwnRun of the library
         self._files: dict[str, Any] = {}
         self._flush: _Subject | None = None
-        self._told: set[str] = set()
+        self._works: dict[str, str] = {}
 
     # ---- commands
 
@@ -121,23 +122,29 @@ class _Worker:
         lengths: dict[str, int],
         capabilities: list[dict[str, Any]],
     ) -> dict[str, Any]:
-        """Plan a primitive for some devices that need not be there; each text is told once."""
-        kind, works, texts = self._class(primitive, workload), list[dict[str, Any]](), dict[str, str]()
+        """Plan a primitive for some devices that need not be there; `tell` has what digests stand for."""
+        kind, found = self._class(primitive, workload), list[dict[str, Any]]()
+        self._works.clear()
         for one in capabilities:
             try:
                 made = kind(None, datatype, capabilities=self._capabilities(one), **options)
                 plan = self._planned(made, datatype, lengths)
             except importlib.import_module("gridwise_py.errors").GridwiseError as error:
-                works.append({"refused": f"{type(error).__name__}: {error}"})
+                found.append({"refused": f"{type(error).__name__}: {error}"})
                 continue
-            data = self._data(plan)
-            for key, shader in data["shaders"].items():
-                text = shader.pop("text")
-                if key not in self._told:
-                    texts[key] = text
-                    self._told.add(key)
-            works.append({"plans": [data], "inputs": {}})
-        return {"works": works, "texts": texts}
+            found.append(self._kept({"plans": [self._data(plan)], "inputs": {}}))
+        return {"works": found}
+
+    def _kept(self, work: dict[str, Any]) -> dict[str, Any]:
+        """Keep what a device would be asked to do, and return its digest: mostly both sides have the same one."""
+        text = json.dumps(work)
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        self._works[digest] = text
+        return {"digest": digest}
+
+    def tell(self, digests: list[str]) -> dict[str, Any]:
+        """Return what digests of the last answer stand for."""
+        return {"works": [json.loads(self._works[digest]) for digest in digests]}
 
     def _capabilities(self, fields: dict[str, Any]) -> Any:
         """Return capabilities with those of the fields that this version has."""
@@ -158,7 +165,9 @@ class _Worker:
             codes: Any = importlib.import_module("gridwise_py.bench.sampling.codes")
         except ImportError as error:
             raise RuntimeError("its gridwise_py has no devices that record: it is older than these are") from error
-        return {"works": [codes.record_case(self._capabilities(one), **case) for one in capabilities], "texts": {}}
+        self._works.clear()
+        works = [codes.record_case(self._capabilities(one), **case) for one in capabilities]
+        return {"works": [work if "plans" not in work else self._kept(work) for work in works]}
 
     def _class(self, name: str, workload: str) -> Any:
         """Return a public class; else the one that this version's ``gridwise bench`` runs under the name."""

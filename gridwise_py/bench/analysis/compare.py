@@ -11,11 +11,10 @@ import numpy as np
 
 from ...display.quantities import format_time, format_uncertainty
 from ...errors import ArgumentError
-from ...internals import REGISTRY
+from ...internals import REGISTRY, Code
 from ...settings import ShaderChecks
 from ..calibrate.canary import clock_log_ratio
 from ..calibrate.repeatability import Spread, spread_for
-from ..cases.code import DIGESTS
 from ..cases.mode import Mode
 from ..results.columns import QUANTITIES
 from ..results.model import CaseKey, Result, Results, differences
@@ -471,7 +470,7 @@ def _incomplete_notes(old: Results, new: Results) -> Iterator[str]:
 
 def _asked(file: Results, result: Result) -> tuple[Any, ...] | None:
     """Return what a time of a GPU depends on, but for the machine: code, trials, engine, driver; None if unknown."""
-    if result.code is None or not set(DIGESTS) <= result.code.keys():
+    if result.code is None or not set(Code.DIGESTS) <= result.code.keys():
         return None
     engine = [file.context.versions.get(name) for name in ("wgpu", "wgpudawn", "browser")]
     device = (file.device.adapter, file.device.backend, file.device.driver)

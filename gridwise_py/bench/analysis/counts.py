@@ -28,7 +28,7 @@ def counts_of(content: bytes, name: str) -> Counts:
     """
     try:
         document: Any = json.loads(content)
-        cases = document["cases"] if document["schema"] == SCHEMA else None
+        cases: Any = document["cases"] if document["schema"] == SCHEMA else None
         return {str(case): {str(key): value for key, value in one.items()} for case, one in cases.items()}
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise BadResultsFile(f"{name} has no counts; write it with gridwise counts FILE.py --json {name}") from error

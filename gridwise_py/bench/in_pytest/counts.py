@@ -9,11 +9,10 @@ import pytest
 import wgpu
 
 from ...errors import ArgumentError
-from ...internals import log_of, recording_device
+from ...internals import Code, context_of
 from ...storage.json_files import write_json
 from ..analysis.counts import count_changes, counts_document, counts_of
 from ..cases.benchmarked import Measurable
-from ..cases.code import Code
 from ..cases.device_classes import DEVICE_CLASSES
 from ..sampling.codes import code_of, recorded
 from ..sampling.subjects import benchmark_of, device_of, subject_of
@@ -41,7 +40,7 @@ class GpuCounts:
         """Return a device that only records, of a class of `gridwise diff`: to make what is counted on."""
         if name not in DEVICE_CLASSES:
             raise ArgumentError(f"gpu_counts.device({name!r}): classes are {'; '.join(DEVICE_CLASSES)}")
-        return recording_device(DEVICE_CLASSES[name])
+        return Code.device(DEVICE_CLASSES[name])
 
     def __call__(self, subject: Measurable, /, *, name: str = "", **arrays: Any) -> dict[str, int | None]:
         """Count what `measure` takes; the test fails if a count is more than in the file of ``--gridwise-counts``.
@@ -63,9 +62,9 @@ class GpuCounts:
         """
         __tracebackhide__ = True
         benchmark = benchmark_of("gpu_counts", subject, arrays)
-        subject = subject_of(device_of(benchmark), name, benchmark)
-        records = log_of(subject.device) is not None
-        code = Code.of(**recorded(subject, benchmark)) if records else code_of(subject, benchmark)
+        made = subject_of(device_of(benchmark), name, benchmark)
+        records = context_of(made.device).log is not None
+        code = Code.of(**recorded(made, benchmark)) if records else code_of(made, benchmark)
         if code is None:
             raise ArgumentError(
                 "gpu_counts sees what a function asks of gpu_counts.device() only: make its arrays there"

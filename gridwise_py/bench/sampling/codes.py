@@ -10,9 +10,8 @@ import numpy as np
 
 from ... import Array, Capabilities, Primitive
 from ...errors import GridwiseError, LimitError, ShaderError
-from ...internals import log_of, parts, recording_device
+from ...internals import Code, context_of, parts
 from ..cases.benchmarked import Benchmark
-from ..cases.code import Code, digest_of, plan_data
 from ..cases.own_files import OWN_WORKLOADS, load_benchmarks
 from .subjects import Subject, prepare_trials, subject_of
 
@@ -44,7 +43,7 @@ def record_case(
     if name not in loaded:
         return {"missing": f"{path.name} has no benchmark {name!r}; it has {', '.join(loaded)}"}
     own = loaded[name]
-    device = own.device(recording_device(capabilities), axes)
+    device = own.device(Code.device(capabilities), axes)
 
     def record() -> dict[str, Any]:
         benchmark = own.benchmark(device, n, mode, axes, seed)
@@ -61,7 +60,7 @@ def record_case(
 def recorded(subject: Subject, benchmark: Benchmark) -> dict[str, Any]:
     """Return what a call of a benchmark asks of a device that records, as `Code.of` takes it."""
     prepare_trials(subject.device, subject.runnable)()  # what is made once is made
-    log = log_of(subject.device)
+    log = context_of(subject.device).log
     assert log is not None, "it is a device that records"
     log.restart()
     prepare_trials(subject.device, subject.runnable)()
@@ -81,7 +80,7 @@ def code_of(subject: Subject, benchmark: Benchmark) -> Code | None:
     data: list[dict[str, Any]] = []
     for bound, times in plans:
         place = {name: repr(held and (held.uid, *rest)) for name, (held, *rest) in _held(bound.arguments)}
-        data.append({**plan_data(bound.plan), "memory": place, "times": times})
+        data.append({**Code.data_of(bound.plan), "memory": place, "times": times})
     unread = _only_written(benchmark.run)
     inputs: dict[str, str | None] = {
         name: _digest(value) for name, value in benchmark.inputs.items() if name not in unread
@@ -105,7 +104,7 @@ def _only_written(run: Any) -> set[str]:
 def _digest(value: Any) -> str | None:
     """Return a digest of an input; None where it would have to be read from afar."""
     if isinstance(value, Array):
-        return digest_of(value.to_numpy()) if value.nbytes <= _MOST_READ_BYTES else None
+        return Code.digest_of(value.to_numpy()) if value.nbytes <= _MOST_READ_BYTES else None
     if isinstance(value, (np.ndarray, np.generic, int, float, bool)):
-        return digest_of(np.asarray(value))
-    return None if not isinstance(value, (tuple, list)) else digest_of(np.asarray(cast(Any, value)))
+        return Code.digest_of(np.asarray(value))
+    return None if not isinstance(value, (tuple, list)) else Code.digest_of(np.asarray(cast(Any, value)))

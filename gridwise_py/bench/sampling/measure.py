@@ -11,12 +11,11 @@ import wgpu
 
 from ... import synchronize
 from ...errors import GridwiseError, TimingUnavailable
-from ...internals import context_of, gpu_of, parts, queue_uses
+from ...internals import Code, context_of, gpu_of, parts, queue_uses
 from ..calibrate.calibration import cache_bytes, fastest_canary_ns, note_canary, unit_warnings
 from ..calibrate.kernels import bind_flush
 from ..cases.benchmarked import Benchmark, Measurable
 from ..cases.case import Case
-from ..cases.code import Code
 from ..cases.mode import MODES, Mode, ModeLike
 from ..cases.own_files import OwnCodeError
 from ..checks.check import Mismatch

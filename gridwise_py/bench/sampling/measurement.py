@@ -9,8 +9,8 @@ from typing import Any
 from ...display.quantities import format_number
 from ...display.table import table_of
 from ...display.terminal import clean
+from ...internals import Code
 from ...settings import ShaderChecks, strictest
-from ..cases.code import Code
 from ..cases.mode import Mode
 from ..cases.names import case_name
 from ..checks.check import Mismatch

@@ -19,7 +19,7 @@ import wgpu
 from ... import Array, BoundCall, ChunkedArray, Primitive, TimingSession, asarray, synchronize
 from ... import Sequence as CapturedSequence
 from ...errors import ArgumentError, DatatypeError
-from ...internals import BoundPlan, context_of, log_of, overlapping, parts, stamped, submit
+from ...internals import BoundPlan, context_of, overlapping, parts, stamped, submit
 from ...settings import ShaderChecks
 from ..cases.benchmarked import Benchmark, Run
 from ..cases.mode import MODES, Mode
@@ -310,7 +310,7 @@ def _of_primitive(device: wgpu.GPUDevice, name: str, primitive: Primitive, input
     _check_device(device, name, primitive.device)
     call = primitive.bind(**upload(inputs, primitive.signature.arguments, device))
     plan = call.plan
-    computes = log_of(device) is None
+    computes = context_of(device).log is None
     counts = {part.count: int(call.arrays[part.count].item()) for part in plan.work.counted if computes}
     found = _of_calls(device, plan.primitive, [(call, 1)], call.arrays, call.outputs, call.bound_plan.labels)
     return replace(

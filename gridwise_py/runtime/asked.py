@@ -15,18 +15,23 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import Any, ClassVar, TypeAlias, cast
 
 import numpy as np
+import wgpu
 
-from ...errors import GridwiseError
-from ...internals import KernelText, StepUse, barriers, wgsl_tokens
+from ..errors import GridwiseError
+from ..planning.kernel_text import KernelText
+from ..planning.plan import Plan
+from ..types.capabilities import Capabilities
+from ..types.wgsl_text import tokens
+from .encoding_order import StepUse, barriers
+from .recorded import recording_device
 
 #: The parts that have a digest each, and the kinds of facts that belong to it; all others are of launches.
 _OF_FACTS = {"text": "kernels", "checks": "kernels", "entry": "kernels", "constant": "kernels"} | {
     "uniform": "uniforms", "items": "inputs"
 }  # fmt: skip
-DIGESTS = ("kernels", "launches", "uniforms", "inputs")
 _MOST_SHOWN = 120
 Words: TypeAlias = list[Any]
 #: What a transfer reads, and what it writes.
@@ -36,23 +41,8 @@ _ENDS = (("source",), ("destination", "buffer"))
 @functools.lru_cache(maxsize=4096)
 def bare_lines(text: str) -> tuple[str, ...]:
     """Return the lines of a WGSL text without comments, blank ones and blanks at their ends."""
-    kept = (" " if token.kind == "comment" else token.text for token in wgsl_tokens(text))
+    kept = (" " if token.kind == "comment" else token.text for token in tokens(text))
     return tuple(line.rstrip() for line in "".join(kept).splitlines() if line.strip())
-
-
-def plan_data(plan: Any) -> dict[str, Any]:
-    """Return a plan as `Code` takes it: its JSON data, with the run-time checks of its shaders."""
-    data: dict[str, Any] = json.loads(plan.to_json())
-    for key, shader in plan.shaders.items():
-        data["shaders"][key]["checks"] = shader.shader_checks
-    return data
-
-
-def digest_of(items: np.ndarray) -> str:
-    """Return a digest of items and what they are."""
-    found = hashlib.blake2b(f"{items.dtype.str} {items.shape}".encode(), digest_size=32)
-    found.update(np.ascontiguousarray(items).view(np.uint8).data if items.size else b"")
-    return found.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -69,9 +59,32 @@ class Code:
         What was counted beside it.
     """
 
+    #: What has a digest each.
+    DIGESTS: ClassVar[tuple[str, ...]] = ("kernels", "launches", "uniforms", "inputs")
+
     parts: tuple[tuple[str, Mapping[str, Any]], ...]
     texts: Mapping[str, str]
     more: Mapping[str, int | None]
+
+    @staticmethod
+    def device(capabilities: Capabilities) -> wgpu.GPUDevice:
+        """Return a device that notes what it is asked to do in its context's `log`, and computes nothing."""
+        return recording_device(capabilities)
+
+    @staticmethod
+    def data_of(plan: Plan) -> dict[str, Any]:
+        """Return a plan as `of` takes it: its JSON data, with the run-time checks of its shaders."""
+        data: dict[str, Any] = json.loads(plan.to_json())
+        for key, shader in plan.shaders.items():
+            data["shaders"][key]["checks"] = shader.shader_checks
+        return data
+
+    @staticmethod
+    def digest_of(items: np.ndarray) -> str:
+        """Return a digest of items and what they are."""
+        found = hashlib.blake2b(f"{items.dtype.str} {items.shape}".encode(), digest_size=32)
+        found.update(np.ascontiguousarray(items).view(np.uint8).data if items.size else b"")
+        return found.hexdigest()
 
     @classmethod
     def of(cls, plans: Sequence[Mapping[str, Any]], inputs: Mapping[str, str | None], **more: int | None) -> Code:
@@ -80,7 +93,7 @@ class Code:
         Parameters
         ----------
         plans : sequence of mapping
-            As `plan_data` returns them; equal names of arguments are the same memory, or what ``memory`` has for them.
+            As `data_of` returns them; equal names of arguments are the same memory, or what ``memory`` has for them.
             Each kernel is dispatched as often as ``times`` says.
         inputs : mapping from str to str or None
             Digests of items by argument; None where nobody knows.
@@ -135,7 +148,7 @@ class Code:
     @functools.cached_property
     def digests(self) -> dict[str, str]:
         """A digest of each of `DIGESTS`: of all facts of its kind, in order; none of inputs that nobody knows."""
-        facts: dict[str, list[Any]] = {name: [] for name in DIGESTS}
+        facts: dict[str, list[Any]] = {name: [] for name in self.DIGESTS}
         for i, (_, own) in enumerate(self.parts):
             for name, value in sorted(own.items()):
                 bare = bare_lines(self.texts[value]) if name == "text" else value
@@ -157,7 +170,7 @@ class Code:
                 continue
             for name in dict.fromkeys((*before, *after)):
                 said = self._change(new, name, before.get(name), after.get(name))
-                found += [(DIGESTS.index(_part(name)), f"{label}: {name}: {said}")] if said else []
+                found += [(self.DIGESTS.index(_part(name)), f"{label}: {name}: {said}")] if said else []
         return (text for _, text in sorted(found, key=lambda one: one[0]))
 
     def _change(self, new: Code, name: str, old: Any, now: Any) -> str:
