@@ -61,10 +61,9 @@ def git(*words: str) -> str:
 
 
 def unit_s() -> float:
-    """The CPU seconds of ten million turns."""
-    begin, x = time.process_time(), 0
-    for i in range(10_000_000):
-        x += i
+    """The CPU seconds of ten million turns at module level, where names are global."""
+    begin = time.process_time()
+    exec("x = 0\nfor i in range(10_000_000): x += i", {})
     return time.process_time() - begin
 
 

@@ -140,7 +140,7 @@ def engine_of(thing: Any) -> Engine:
     """Return the engine of an adapter, a device, or an object of a device."""
     module = type(thing).__module__
     if module == recording.__name__:
-        return recording
+        return recording.ENGINE
     return dawn if module.startswith(f"{dawn.PACKAGE}.") else wgpu_native
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any, NoReturn, cast
 
 import numpy as np
@@ -24,29 +25,8 @@ from ..planning.shaders import sha256
 from ..settings import ShaderChecks
 from ..types.capabilities import Capabilities
 from ..types.wgsl_text import declarations
+from . import wgpu_native
 
-# What is asked of an engine otherwise is as of wgpu: its names, its language, its version.
-from .wgpu_native import (
-    HAS_TICKS,
-    LANGUAGE,
-    LOGGER,
-    adapters,
-    features_of,
-    prepare,
-    request_device,
-    subgroup_matrices,
-    switches,
-    version,
-    write_timestamp,
-)
-
-__all__ = [
-    "HAS_TICKS", "LANGUAGE", "LOGGER", "adapters", "features_of", "prepare", "request_device", "subgroup_matrices",
-    "switches", "version", "write_timestamp",
-]  # fmt: skip
-
-NAME = "recording"
-HAS_MAPPED_MEMORY = False
 #: Contents of uniforms up to this size are kept word by word; of all else a digest is.
 _MOST_WORDS_BYTES = 1 << 16
 #: By what stands in ``var<…>``.
@@ -270,6 +250,15 @@ class _Pipeline(wgpu.GPUComputePipeline):
         return wgpu.GPUBindGroupLayout("", index, self._device)
 
 
+def _kept(kind: Any) -> Callable[..., Any]:
+    """Return a method that makes an object which keeps its entries."""
+
+    def create(self: Any, *, label: str = "", entries: Any = None, **_more: Any) -> Any:
+        return kind(label, entries, self)
+
+    return create
+
+
 class _Device(wgpu.GPUDevice):
     def __init__(self, adapter: _Adapter, label: str = ""):
         super().__init__(label, None, adapter, set(adapter.features), dict(adapter.limits), _Queue("", None, None))
@@ -279,17 +268,12 @@ class _Device(wgpu.GPUDevice):
         self.log.made_bytes.append(size)
         return _Buffer(label, self, size, usage, mapped=mapped_at_creation)
 
-    def create_bind_group_layout(self, *, label: str = "", entries: Any) -> wgpu.GPUBindGroupLayout:
-        return wgpu.GPUBindGroupLayout(label, entries, self)
-
-    def create_bind_group(self, *, label: str = "", layout: Any, entries: Any) -> wgpu.GPUBindGroup:
-        return wgpu.GPUBindGroup(label, entries, self)
-
-    def create_pipeline_layout(self, *, label: str = "", bind_group_layouts: Any) -> wgpu.GPUPipelineLayout:
-        return wgpu.GPUPipelineLayout(label, bind_group_layouts, self)
+    create_bind_group_layout = _kept(wgpu.GPUBindGroupLayout)
+    create_bind_group = _kept(wgpu.GPUBindGroup)
+    create_pipeline_layout = _kept(wgpu.GPUPipelineLayout)
 
     def create_shader_module(self, *, label: str = "", code: str, compilation_hints: Any = ()) -> wgpu.GPUShaderModule:
-        return create_module(self, label, code, "all")
+        return _create_module(self, label, code, "all")
 
     def create_compute_pipeline(self, *, label: str = "", layout: Any, compute: Any) -> _Pipeline:
         return _Pipeline(label, self, compute)
@@ -325,37 +309,23 @@ def log_of(device: wgpu.GPUDevice) -> Log | None:
     return device.log if isinstance(device, _Device) else None
 
 
-def check_lives(device: wgpu.GPUDevice) -> None:
-    """Do nothing: it cannot be lost."""
-
-
-def polled(device: wgpu.GPUDevice) -> bool:
-    """Return True: nothing runs."""
-    return True
-
-
-def blocking_wait(device: wgpu.GPUDevice) -> tuple[str, Callable[..., Callable[[], object]]]:
-    """Return a wait that has nothing to wait for."""
-    return "none", lambda *_of: lambda: None
-
-
-map_idle = refuse_reading
-
-
-def native_functions() -> None:
-    """Return None: the public calls encode and submit."""
-
-
-def tick_period_ns(device: wgpu.GPUDevice) -> float:
-    """Return the nanoseconds per tick; it has no timestamps."""
-    return 1.0
-
-
-def checks_of_all(device: wgpu.GPUDevice, wanted: ShaderChecks | None) -> ShaderChecks | None:
-    """Return what the process wants for all modules."""
-    return wanted
-
-
-def create_module(device: wgpu.GPUDevice, label: str, code: str, checks: ShaderChecks) -> wgpu.GPUShaderModule:
-    """Return a module that keeps its text, with the run-time checks."""
+def _create_module(device: wgpu.GPUDevice, label: str, code: str, checks: ShaderChecks) -> wgpu.GPUShaderModule:
     return wgpu.GPUShaderModule(label, Shader(code, checks), device)
+
+
+#: The module of the engine: as that of wgpu where nothing else is said.
+ENGINE: Any = SimpleNamespace(
+    **{
+        **vars(wgpu_native),
+        "NAME": "recording",
+        "HAS_MAPPED_MEMORY": False,
+        "check_lives": lambda *_: None,
+        "polled": lambda *_: True,
+        "blocking_wait": lambda *_: None,
+        "map_idle": refuse_reading,
+        "native_functions": lambda: None,
+        "tick_period_ns": lambda *_: 1.0,
+        "checks_of_all": lambda *of: of[1],
+        "create_module": _create_module,
+    }
+)
