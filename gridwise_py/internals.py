@@ -75,7 +75,7 @@ from .references.error_bounds import error_bound
 from .references.error_bounds import wrong_items
 
 # The self-test of look-back for `gridwise info`, and for pages, which run it themselves.
-from .runtime.lookback_selftest import LookbackProbe, lookback_verdict
+from .runtime.lookback_selftest import LookbackProbe
 
 # How many lanes a subgroup has, for pages, which run it themselves.
 from .runtime.device import SUBGROUP_PROBE
@@ -91,3 +91,6 @@ from .tuning.model import KERNELS
 
 # Where shapes and facts of a device that were measured are kept.
 from .tuning.store import TuningStore
+
+# What a case asks of a GPU, compared and counted without one: by plans, and by devices that only record.
+from .runtime.asked import Code

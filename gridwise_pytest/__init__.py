@@ -6,14 +6,16 @@ import brings wgpu, and imports it only where the options ask for it. All else i
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
+    from gridwise_py.bench.in_pytest.counts import GpuCounts
     from gridwise_py.bench.in_pytest.fixture import GpuBenchmark
 
-__all__ = ["FIXTURE", "SESSION", "gpu_benchmark"]
+__all__ = ["FIXTURE", "SESSION", "gpu_benchmark", "gpu_counts"]
 
 FIXTURE = "gpu_benchmark"
 #: Under this name `gridwise_py.bench.in_pytest.plugin.Plugin` is among pytest's plug-ins.
@@ -29,6 +31,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add("--gridwise-json", metavar="FILE", help="write the times as a results file, a new one")
     add("--gridwise-append", action="store_true", help="if that file exists, add this run to it as a further process")
     add("--gridwise-compare", metavar="FILE", help="judge the times against those of a results file")
+    add("--gridwise-counts", metavar="FILE", help="fail where gpu_counts counts more than FILE has; add what it lacks")
     add("--gridwise-fail-ambiguous", action="store_true", help="fail a test that the comparison cannot decide")
 
 
@@ -64,3 +67,12 @@ def gpu_benchmark(request: pytest.FixtureRequest) -> GpuBenchmark:
     if plugin is None:  # asked for by getfixturevalue(), which the collection does not see
         pytest.skip(_WITHOUT)
     return plugin.fixture_of(request.node)
+
+
+@pytest.fixture
+def gpu_counts(request: pytest.FixtureRequest) -> GpuCounts:
+    """Count what a kernel, primitive, sequence or callable asks of a GPU; none is needed."""
+    from gridwise_py.bench.in_pytest.counts import GpuCounts
+
+    given = request.config.getoption("gridwise_counts")
+    return GpuCounts(request.node.nodeid, None if given is None else Path(request.config.invocation_params.dir, given))

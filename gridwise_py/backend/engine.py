@@ -15,7 +15,7 @@ import wgpu
 from ..errors import AdapterError
 from ..settings import ShaderChecks
 from ..types.capabilities import SubgroupMatrices
-from . import dawn, wgpu_native
+from . import dawn, recording, wgpu_native
 from .native_functions import NativeFunctions
 
 
@@ -138,7 +138,10 @@ ENGINES = tuple(_ENGINES)
 
 def engine_of(thing: Any) -> Engine:
     """Return the engine of an adapter, a device, or an object of a device."""
-    return dawn if type(thing).__module__.startswith(f"{dawn.PACKAGE}.") else wgpu_native
+    module = type(thing).__module__
+    if module == recording.__name__:
+        return recording.ENGINE
+    return dawn if module.startswith(f"{dawn.PACKAGE}.") else wgpu_native
 
 
 def engine_named(name: str) -> Engine:

@@ -8,9 +8,12 @@ from .. import __version__
 from ..internals import expect_software
 from .ab import ab
 from .bench import bench
+from .bisect import bisect
 from .browser import browser
 from .calibrate import calibrate
 from .compare import compare
+from .counts import counts
+from .diff import diff
 from .endings import Commands
 from .fleet import fleet
 from .import_files import import_files
@@ -36,9 +39,12 @@ def main() -> None:
 
 main.add_command(ab)
 main.add_command(bench)
+main.add_command(bisect)
 main.add_command(browser)
 main.add_command(calibrate)
 main.add_command(compare)
+main.add_command(counts)
+main.add_command(diff)
 main.add_command(fleet)
 main.add_command(import_files)
 main.add_command(info)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,7 @@ _STEP_EVERY_S = 60.0
 _CPU_N = "2^16"
 
 
-class _Ab(RawArguments):
+class ApartWords(RawArguments):
     """Takes options also behind ``--``, which may divide the sides from the cases."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -61,7 +61,7 @@ def _two_engines(_ctx: click.Context, _param: click.Parameter, value: str | None
     return names[0], names[1]
 
 
-@click.command(cls=_Ab, short_help="Measure two versions in turns, and say which is faster.")
+@click.command(cls=ApartWords, short_help="Measure two versions in turns, and say which is faster.")
 @click.argument("old")
 @click.argument("new")
 @click.argument("cases", nargs=-1, metavar="[--] [PRIMITIVE|SUITE|FILE.py [NAME]…]…")
@@ -94,6 +94,7 @@ def _two_engines(_ctx: click.Context, _param: click.Parameter, value: str | None
 )  # fmt: skip
 @click.option("--turn-s", type=Seconds(0.001, 10), default=0.02, show_default=True, help="GPU time of one turn.")
 @click.option("--kernels", is_flag=True, help="Judge each kernel, too.")
+@click.option("--all", is_flag=True, help="Measure cases, too, that ask the same of the GPU on both sides.")
 @click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the data and of all orders."
 )
@@ -117,7 +118,8 @@ def ab(old: str, new: str, cases: tuple[str, ...], **options: Any) -> None:
     with the same axes: gridwise ab my_kernels.py:naive my_kernels.py:tiled.
 
     Both run at the same time, each in a process that waits while the other one measures, so that drift, clock and other
-    work affect both alike. Each pair of processes is a unit of the statistics.
+    work affect both alike. Each pair of processes is a unit of the statistics. Cases that ask the same of the GPU on
+    both sides are not measured without --all; in mode latency they are, as host code may differ.
 
     Exits with 0, or with 1 if a row is slower by more than the gate or a case no longer runs, 2 for bad input, 3 if
     the sides run on different adapters, 4 if a result is wrong. Ambiguous rows do not fail the gate without
@@ -150,32 +152,24 @@ def ab(old: str, new: str, cases: tuple[str, ...], **options: Any) -> None:
         sys.exit(WRONG_RESULT)
     if judged.regressed:
         sys.exit(REGRESSION)
-    if not judged.rows:
+    if not judged.rows and not judged.is_settled:
         sys.exit(BAD_INPUT)
     exit_if_ambiguous(options, judged.undecided_share)
 
 
 def _measure(given: Sequence[str], cases: Sequence[str], options: dict[str, Any]) -> tuple[Any, Any, Any]:
     """Return the environments, what was measured in them, and the settings."""
-    from ..bench.ab.environments import find_environment, find_side
     from ..bench.ab.taken import SIDES
     from ..bench.ab.turns import NotComparable, Settings, measure_in_turns
     from .progress import TurnsProgress
 
-    names = ("pairs", "rounds", "turn_s", "seed", "adapter", "kernels")
+    names = ("pairs", "rounds", "turn_s", "seed", "adapter", "kernels", "all")
     settings = Settings(**{name: options[name] for name in names})
-    is_of_files = any(is_file_name(word) for word in (*given, *cases))
-    if not is_of_files:
+    if not any(is_file_name(word) for word in (*given, *cases)):
         _jobs(cases, options, is_cpu=False)  # errors in them are reported before anything is measured
     try:
         with showing_progress(every_s=_STEP_EVERY_S) as say:
-            if is_of_files:
-                file = _file_of(cases)
-                environments = {side: find_side(text, file, say=say) for side, text in zip(SIDES, given, strict=True)}
-                own = _own_jobs(environments[SIDES[1]], cases, options)
-            else:
-                environments = {side: find_environment(text, say=say) for side, text in zip(SIDES, given, strict=True)}
-                own = None
+            environments, own = find_sides(given, cases, options, say)
             if options["engines"] is not None:
                 engines = zip(SIDES, options["engines"], strict=True)
                 environments = {side: replace(environments[side], engine=engine) for side, engine in engines}
@@ -189,6 +183,20 @@ def _measure(given: Sequence[str], cases: Sequence[str], options: dict[str, Any]
         note(f"gridwise: OLD and NEW cannot be compared: {error}")
         sys.exit(NOT_COMPARABLE)
     return environments, measured, settings
+
+
+def find_sides(
+    given: Sequence[str], cases: Sequence[str], options: dict[str, Any], say: Callable[[str], None]
+) -> tuple[dict[str, Any], list[Any] | None]:
+    """Return the environments by side, and the cases of a user's file; None for primitives."""
+    from ..bench.ab.environments import find_environment, find_side
+    from ..bench.ab.taken import SIDES
+
+    if not any(is_file_name(word) for word in (*given, *cases)):
+        return {side: find_environment(text, say=say) for side, text in zip(SIDES, given, strict=True)}, None
+    file = _file_of(cases)
+    environments = {side: find_side(text, file, say=say) for side, text in zip(SIDES, given, strict=True)}
+    return environments, _own_jobs(environments[SIDES[1]], cases, options)
 
 
 def _file_of(cases: Sequence[str]) -> Path | None:
@@ -208,7 +216,7 @@ def _own_jobs(new: Any, cases: Sequence[str], options: dict[str, Any]) -> list[A
     names = [word for word in cases if not is_file_name(word)]
     if new.benchmark is not None and names:
         raise click.UsageError(f"{new.given} names its benchmark already; leave out {' '.join(names)}")
-    short = {name: options[name] for name in ("n", "datatype", "op", "mode")}
+    short = {name: options.get(name) for name in ("n", "datatype", "op", "mode")}
     words = [str(new.file), *names, *([] if new.benchmark is None else [new.benchmark])]
     return plan_jobs(benchmarks_of_files(words, options["axes"], short, with_baselines=False))
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from ..display.terminal import clean
 from .ambiguous import ambiguous_options, exit_if_ambiguous
 from .baselines import baseline_folder_option, find_baseline
 from .exit_codes import NOT_COMPARABLE, REGRESSION, WRONG_RESULT
@@ -55,8 +56,11 @@ def compare(
     Exits with 0, or with 1 if a row is slower by more than the gate or a case no longer runs, 2 for bad input, 3 if
     the files cannot be compared, 4 if a result in them is wrong. Ambiguous rows do not fail the gate without
     --max-ambiguous or --fail-ambiguous (7), and CPU walls not without --gate-walls.
+
+    Two files of `gridwise counts` are compared without a threshold: it exits with 1 if any count is more.
     """
     from ..bench.analysis.compare import compare as compare_documents
+    from ..bench.analysis.counts import SCHEMA
     from ..bench.calibrate.repeatability import spreads_of_adapter
     from ..bench.report.comparison import comparison_table, render, render_rich
     from ..bench.results.reader import read_results
@@ -71,7 +75,11 @@ def compare(
         raise click.UsageError(f"--format {form} is on standard output, too; name a file with --out")
     with showing_progress(PATIENCE_S) as progress:
         progress(f"reading {old.name}")
-        before = read_results(old)
+        contents = [content_of(path) for path in (old, new)]
+        if all(f'"{SCHEMA}"'.encode() in content[:200] for content in contents):
+            _gate_counts(contents, (old, new))
+            return
+        before = parse(contents[0], old.name, old.parent)
         progress(f"reading {new.name}")
         after = read_results(new)
         progress(f"comparing {len(after.results)} results")
@@ -98,6 +106,20 @@ def compare(
     if found.regressed:
         sys.exit(REGRESSION)
     exit_if_ambiguous(options, found.undecided_share)
+
+
+def _gate_counts(contents: Sequence[bytes], paths: Sequence[Path]) -> None:
+    """Exit with 1 if a count of the second file is more than in the first."""
+    from ..bench.analysis.counts import count_changes, counts_of
+
+    old, new = (counts_of(content, path.name) for content, path in zip(contents, paths, strict=True))
+    changes = list(count_changes(old, new))
+    for is_more, text in changes:
+        click.echo(f"{'MORE: ' * is_more}{clean(text)}")
+    more = sum(is_more for is_more, _ in changes)
+    click.echo(f"{len(changes)} counts changed, {more} of them must not")
+    if more:
+        sys.exit(REGRESSION)
 
 
 def _sides(files: Sequence[Path], baseline: str | None, folder: Path) -> tuple[Path, Path]:

@@ -20,14 +20,14 @@ def info(adapter: str | None, form: str) -> None:
 
     from ..bench.report.text_table import TextTable
     from ..display.table import Column
-    from ..internals import context_of, lookback_verdict
+    from ..internals import LookbackProbe, context_of
 
     adapters = gw.list_adapters()
     device = gw.request_device(adapter)
     engine, capabilities = context_of(device).engine, gw.capabilities(device)
     scan = gw.Scan(device)
     strategy = scan.choose_strategy(in_place=False)
-    verdict = lookback_verdict(device, scan.state)
+    verdict = LookbackProbe.verdict_on(device, scan.state)
     if form == "json":
         document = {
             "adapters": [asdict(a) for a in adapters],

@@ -22,6 +22,7 @@ from ..backend.device_state import state_of
 from ..backend.fork_guard import check_process, note_gpu_use
 from ..backend.mapped_memory import mappable
 from ..backend.queues import guard_queue, wait_method
+from ..backend.recording import Log, log_of
 from ..errors import ArgumentError
 from ..settings import ShaderChecks
 from ..timing.queries import TimingHelper, TimingSession
@@ -64,6 +65,8 @@ class DeviceContext:
         self.transfers: Transfers = Transfers(self.memory)
         state_of(device).end.afterwards.append(self.memory.close)
         self.observer: Observer | None = None  # while one is open
+        #: What it was asked to do, of a device that only records.
+        self.log: Log | None = log_of(device)
         #: As `DeviceState.recorders`.
         self.recorders: dict[int, weakref.ref[Any]] = state_of(device).recorders
         #: Events that submitted themselves are numbered afterwards; up to which number the GPU has come by, so that

@@ -106,6 +106,11 @@ class LookbackProbe:
         """Whether hardly any tile was computed again."""
         return self.again <= self.AGAIN_AT_MOST * self.dispatches * self.TILES
 
+    @staticmethod
+    def verdict_on(device: wgpu.GPUDevice, state: str) -> LookbackVerdict:
+        """Return `lookback_verdict`, for applications."""
+        return lookback_verdict(device, state)
+
     @classmethod
     def verdict(cls, tests: Sequence[LookbackProbe], duration_ns: float | None = None) -> LookbackVerdict:
         """Return the verdict from the counts of a self-test.

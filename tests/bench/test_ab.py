@@ -963,13 +963,20 @@ def test_kernels_are_measured_in_every_mode(device, tmp_path, monkeypatch):
     monkeypatch.setattr(gw, "request_device", lambda adapter: device)
     path = tmp_path / "ab.json"
     words = ["--n", 1000, "--datatype", "u32", "--pairs", 2, "--rounds", 1, "--turn-s", "0.001", "--gate", "99%"]
-    result = _run("ab", ".", ".", "scatter", *words, "--mode", "batch,cold,latency", "--json", path)
+    result = _run("ab", ".", ".", "scatter", *words, "--mode", "batch,cold,latency", "--all", "--json", path)
     assert result.exit_code in (0, 1), result.output
     document = json.loads(path.read_text())
     found = {(row["case"].split(" n=")[0], row["name"]) for row in document["rows"]}
     spans = ("scatter u32", "scatter u32 cold", "scatter u32 latency")
     if "timestamp-query" in device.features:
         assert found == {*((case, "gpu_span") for case in spans), ("scatter u32 latency", "cpu_wall")}
+        kinds = {row["name"]: row["verdict"]["kind"] for row in document["rows"]}
+        assert (kinds["gpu_span"], kinds["cpu_wall"] == "same code") == ("same code", False), "both are this version"
+        only = _run("ab", ".", ".", "scatter", *words, "--mode", "batch,latency", "--json", path, "--overwrite")
+        cases = {row["case"] for row in json.loads(path.read_text())["rows"]}
+        assert (only.exit_code, cases) == (0, {"scatter u32 latency n=1,000"}), only.output
+        none = _run("ab", ".", ".", "scatter", *words, "--mode", "batch")
+        assert (none.exit_code, "Same code: nothing had to be measured." in none.stdout) == (0, True), none.output
     else:
         assert {name for _, name in found} == {"cpu_wall"}
     assert all(row["old_ns"] > 0 and row["new_ns"] > 0 for row in document["rows"])
@@ -1013,7 +1020,9 @@ def test_the_command(tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
     path = tmp_path / "ab.json"
     words = ["--n", 1000, "--pairs", 2, "--rounds", 1, "--turn-s", "0.001", "--json", path]
-    result = _run("ab", ".", sys.executable, "--", "reduce", *words, "--gate", "99%", "--mode", "batch,latency")
+    result = _run(
+        "ab", ".", sys.executable, "--", "reduce", *words, "--gate", "99%", "--mode", "batch,latency", "--all"
+    )
     assert result.exit_code == 0, result.output
     assert "OLD: checkout . (" in result.stdout
     assert f"NEW: interpreter {sys.executable}: gridwise_py {gw.__version__}" in " ".join(result.stdout.split())

@@ -22,7 +22,7 @@ from gridwise_py.bench.results.model import SCHEMA
 from gridwise_py.bench.results.rounds import pooled
 from gridwise_py.bench.stats.verdict import Cause, VerdictKind
 from gridwise_py.cli import main
-from helpers.comparisons import H200, LAVAPIPE, document, entry, scaled, series
+from helpers.comparisons import CODE, H200, LAVAPIPE, coded, document, entry, scaled, series
 from helpers.paths import RESULTS
 from helpers.results import loaded
 
@@ -31,7 +31,7 @@ BENCH = RESULTS / "h200" / "bench.json"
 
 def compare(old, new, **options):
     """Compare two documents that are JSON data."""
-    return compare_results(loaded(old), loaded(new), **options)
+    return compare_results(loaded(coded(old)), loaded(coded(new)), **options)
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def run(tmp_path):
         paths = []
         for name, content in (("old.json", old), ("new.json", new)):
             path = tmp_path / name
-            text = content if isinstance(content, str) else json.dumps(content)
+            text = content if isinstance(content, str) else json.dumps(coded(content))
             path.write_text(text, encoding="utf-8")
             paths.append(str(path))
         return CliRunner().invoke(main, ["compare", *paths, *options])
@@ -262,7 +262,7 @@ def test_two_single_processes_tell_nothing_in_mode_latency(run):
     found = run(a, scaled(a, 3, 1, 1.2))
     assert found.exit_code == 0, found.output
     assert found.output.count("ambiguous: measured in one process") == 1
-    assert "8 same, 4 ambiguous" in found.output
+    assert "8 same code, 4 ambiguous" in found.output
 
 
 def test_the_gate(run):
@@ -875,3 +875,52 @@ def test_every_format_says_why_not():
     refused = compare(document(device=LAVAPIPE), document())
     for form in compare_render.FORMATS:
         assert "--across" in compare_render.render(refused, form).replace("\\", "")
+
+
+def _coded(seed, scale=1.0, one="a" * 64, **more):
+    digests = dict.fromkeys(CODE, one)
+    rng = np.random.default_rng(seed)
+    return entry(rng, scale=scale, **{"code": digests, **more}), entry(rng, mode="latency", code=digests)
+
+
+def test_a_slower_machine_is_no_regression_of_the_same_code():
+    a, b = (document(entries=[*_coded(seed, scale)]) for seed, scale in ((1, 1.0), (2, 1.2)))
+    found = compare(a, b)
+    kinds = {(row.case.split()[3], row.name): row.verdict.kind for row in found.rows if row.part == "whole"}
+    assert kinds["hot", "gpu_span"] is kinds["latency", "gpu_span"] is VerdictKind.SAME_CODE
+    assert kinds["latency", "cpu_wall"] is not VerdictKind.SAME_CODE, "host code may differ"
+    assert not found.regressed
+    assert any(note.endswith("gpu_span: the machine differs: 20 %") for note in found.notes)
+    assert any(note.startswith("both ask the same of the GPU") for note in found.notes)
+    assert found.undecided_share <= 0.5
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"one": "b" * 64}, {"trials": 2}, {"protocol": {"flush_bytes": 1}}, {"code": None},
+        {"code": dict.fromkeys(("kernels", "launches", "uniforms"), "a" * 64)},
+        {"code": {**dict.fromkeys(("kernels", "launches", "uniforms"), "a" * 64), "inputs": "b" * 64}},
+        {"code": {**dict.fromkeys(("kernels", "launches", "inputs"), "a" * 64), "uniforms": "b" * 64}},
+    ],
+)  # fmt: skip
+def test_what_is_not_known_to_be_the_same_code_is_judged_by_time(other):
+    a, b = document(entries=[_coded(1)[0]]), document(entries=[_coded(2, 1.2, **other)[0]])
+    found = compare(a, b)
+    assert found.regressed
+    said = [note for note in found.notes if note.startswith("judged by time alone")]
+    assert bool(said) == (
+        "code" in other and (other["code"] or {}).keys() < {"kernels", "launches", "uniforms", "inputs"}
+    )
+
+
+@pytest.mark.parametrize("where", ["engine", "driver", "settings"])
+def test_another_engine_or_driver_is_not_the_same(where):
+    a, b = (document(entries=[_coded(seed, scale)[0]]) for seed, scale in ((1, 1.0), (2, 1.2)))
+    if where == "engine":
+        b["context"] = {**b["context"], "versions": {**b["context"]["versions"], "wgpu": "0.99"}}
+    elif where == "driver":
+        b["device"] = {**b["device"], "driver": "1.2.3"}
+    else:
+        b["context"] = {**b["context"], "settings": {"shader_checks.all": True}}
+    assert compare(a, b, force=True).regressed

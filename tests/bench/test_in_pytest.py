@@ -593,3 +593,34 @@ def test_the_same_kernel_hardly_ever_fails_and_a_slower_one_mostly(run, invented
     slower = 1.05
     found = run(many, "--gridwise-compare", "base.json").parseoutcomes().get("failed", 0)
     assert found >= 180
+
+
+# ---- counts
+
+_COUNTED = """
+import numpy as np, gridwise_py as gw
+
+def test_it(gpu_counts):
+    device = gpu_counts.device("Apple")
+    x = gw.asarray(np.arange(1000, dtype=np.uint32), device)
+    found = gpu_counts(lambda: [gw.cumsum(x) for _ in range(TIMES)])
+    assert found["launches"] == TIMES
+    assert gpu_counts(gw.Copy(device, "u32"), name="copy", input=x)["launches"] == 1
+"""
+
+
+def test_counts_are_a_fixture_that_needs_no_gpu(pytester):
+    def run(times, *words):
+        pytester.makepyfile(test_them=f"TIMES = {times}\n{_COUNTED}")
+        return pytester.runpytest_inprocess(*PLUGIN, "-p", "no:cacheprovider", *words)
+
+    run(2).assert_outcomes(passed=1)
+    run(2, "--gridwise-counts", "counts.json").assert_outcomes(passed=1)
+    kept = json.loads((pytester.path / "counts.json").read_text())["cases"]
+    assert kept["test_them.py::test_it"]["launches"] == 2
+    assert kept["test_them.py::test_it copy"]["workgroups"] == 1
+    run(1, "--gridwise-counts", "counts.json").assert_outcomes(passed=1)
+    more = run(3, "--gridwise-counts", "counts.json")
+    more.assert_outcomes(failed=1)
+    more.stdout.fnmatch_lines(["*more than in counts.json: *launches: 2 → 3*"])
+    assert json.loads((pytester.path / "counts.json").read_text())["cases"] == kept

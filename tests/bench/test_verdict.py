@@ -454,3 +454,33 @@ def test_two_rounds_against_one_have_one_degree_of_freedom():
         assert (alone.low, alone.high) == pytest.approx((1.004, 1.004)), (
             "one round each says nothing of how rounds differ"
         )
+
+
+@pytest.mark.parametrize("kind", NOISES)
+def test_of_the_same_code_no_time_is_a_regression(kind):
+    """A machine that became slower is told as that, and its rows do not make others significant."""
+    rng = np.random.default_rng(12)
+    old, new = _sampled(kind, rng), _sampled(kind, rng, 1.12e5)
+    (same,) = judge_all([Pair(old, new, same_code=True)])
+    plain = judge(old, new)
+    assert same.kind is VerdictKind.SAME_CODE
+    assert (same.ratio, same.low, same.high) == (plain.ratio, plain.low, plain.high)
+    assert (same.cause, same.settle) == (None, "")
+    if plain.kind is SLOWER:
+        assert same.finding == f"the machine differs: {100 * (plain.ratio - 1):.2g} %"
+        assert same.finding in same.reason
+    else:
+        assert same.finding == ""
+    (equal,) = judge_all([Pair(old, old, same_code=True)])
+    assert (equal.kind, equal.finding) == (VerdictKind.SAME_CODE, "")
+    (file,) = judge_all([Pair(old, old, same_code=True, same_measurement=True)])
+    assert file.kind is SAME, "one measurement says nothing of a machine"
+
+
+def test_rows_of_the_same_code_are_a_family_of_their_own():
+    rng = np.random.default_rng(2)
+    near = Pair(rng.normal(1e5, 4e3, 60), rng.normal(1.02e5, 4e3, 60))
+    machine = [Pair(rng.normal(1e5, 1e2, 60), rng.normal(1.2e5, 1e2, 60), same_code=True) for _ in range(20)]
+    alone, *_ = judge_all([near])
+    beside, *_ = judge_all([near, *machine])
+    assert beside.p_corrected == alone.p_corrected

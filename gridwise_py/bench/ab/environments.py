@@ -31,7 +31,7 @@ from ...storage.locks import Locked, locked
 
 _PACKAGE = "gridwise_py"
 #: The parts of a checkout that the library needs.
-_CONTENT = (_PACKAGE, "shaders")
+CONTENT = (_PACKAGE, "shaders")
 #: Python 3.11.3 and older have no filters; git makes the archive from names that a repository may have.
 _SAFELY: Mapping[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
 _GIT_TIMEOUT_S = 60
@@ -149,7 +149,7 @@ def _of_folder(given: str, folder: Path) -> Environment | None:
         commit = _commit(folder, "HEAD") if (folder / ".git").exists() else None
     except ArgumentError as error:  # its files run all the same
         return Environment(given, "checkout", Path(sys.executable), folder, unknown=str(error))
-    changed = commit is not None and bool(_git(folder, "status", "--porcelain", "--", *_CONTENT))
+    changed = commit is not None and bool(_git(folder, "status", "--porcelain", "--", *CONTENT))
     return Environment(given, "checkout", Path(sys.executable), folder, commit, changed)
 
 
@@ -265,7 +265,7 @@ def _of_revision(given: str, folder: Path, commit: str) -> Environment:
     assert top is not None, "a commit was found here"
     repository = Path(top.decode().strip())
     listed = _git(repository, "ls-tree", "--name-only", commit) or b""
-    parts = [name for name in _CONTENT if name in listed.decode().splitlines()]
+    parts = [name for name in CONTENT if name in listed.decode().splitlines()]
     if _PACKAGE not in parts:
         raise ArgumentError(f"{given!r} ({commit[:10]}) of {repository.name} has no package {_PACKAGE}")
     return Environment(given, "revision", Path(sys.executable), _tree(given, repository, commit, parts), commit)

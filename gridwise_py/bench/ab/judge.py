@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ...storage.json_files import json_data
+from ..analysis.compare import SAME_CODE
 from ..stats.verdict import JUDGE_BUSY, Cause, Verdict, VerdictKind, judge_all
 from .environments import Environment
 from .taken import SIDES, Measured, MeasuredCase
@@ -112,6 +113,11 @@ class Judged:
     notes: tuple[str, ...]
 
     @property
+    def is_settled(self) -> bool:
+        """Whether nothing had to be measured: all cases ask the same of the GPU."""
+        return all(not self.settings.measures(case) and not case.errors for case in self.measured.cases)
+
+    @property
     def stopped(self) -> str | None:
         """What ended the measurement before all that was asked was measured; None if nothing did."""
         error = self.measured.stopped
@@ -212,7 +218,7 @@ def judge(
         short += [
             _short(f"{case.name}, {row}", count, settings) for row, count in counts.items() if count < LEAST_PAIRS
         ]
-        short += [] if counts else [_short(case.name, 0, settings)]
+        short += [] if counts or case.same_code else [_short(case.name, 0, settings)]
     verdicts = judge_all([case.pair(row) for case, row in whole], threshold=threshold, most_p=_MOST_P)
     rows: list[JudgedRow] = []
     for (case, row), verdict in zip(whole, verdicts, strict=True):
@@ -221,6 +227,8 @@ def judge(
         old_ns, new_ns = (case.median_ns(row, side) for side in SIDES)
         rows.append(JudgedRow(case.name, row, old_ns, new_ns, verdict, past, gated))
     failed = [case for case in measured.cases if case.errors]
+    same_code = [case.name for case in measured.cases if case.same_code and not case.errors]
+    findings = [f"{row.case}, {row.name}: {row.verdict.finding}" for row in rows if row.verdict.finding]
     unchecked = [case.name for case in measured.cases if case.unchecked and not case.errors]
     levels = [
         f"{case.name} ({', '.join(f'{side} {level}' for side, level in case.shader_checks.items())})"
@@ -235,6 +243,7 @@ def judge(
             for case in failed
             if not _is_broken(case) and not case.wrong
         ), *short, *((_UNCHECKED.format(", ".join(unchecked)),) if unchecked else ()),
+            *((SAME_CODE.format(", ".join(same_code)),) if same_code else ()), *findings,
             *((f"the run-time checks of shaders differ, and take time: {', '.join(levels)}",) if levels else ())),
     )  # fmt: skip
 

@@ -103,7 +103,7 @@ class JudgedTable:
     def _conclusion(self) -> str:
         judged = self._judged
         if not judged.rows:
-            return "No row is judged."
+            return "Same code: nothing had to be measured." if judged.is_settled else "No row is judged."
         part = "" if judged.stopped is None else " of a part of what was asked"
         counts = ", ".join(f"{count} {kind}" for kind, count in judged.counts().items() if count)
         rows = "1 row" if len(judged.rows) == 1 else f"{len(judged.rows)} rows"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ...errors import ArgumentError
+from ...internals import Code
 from ..sampling.machine_load import is_busy
 from ..stats.verdict import Pair
 from ..sweep.suite import Job
@@ -62,6 +63,8 @@ class MeasuredCase:
         Whether there is no reference to compare results with.
     shader_checks : dict from str to str or None
         By side, the run-time checks of a user's kernels.
+    codes : dict from str to mapping or None
+        By side, digests of what it asks of the GPU, its engine and its driver; None where a side does not tell.
     taken : list of dict from str to TakenRow
         For each pair of processes that measured all its turns, what it measured, by row.
     other_load : float
@@ -82,10 +85,17 @@ class MeasuredCase:
         self.wrong: dict[str, str] = {}
         self.unchecked: bool = False
         self.shader_checks: dict[str, str | None] = {}
+        self.codes: dict[str, Mapping[str, Any] | None] = {}
         self.taken: list[dict[str, TakenRow]] = []
         self.other_load: float = 0.0
         self.on_cpu: bool = False
         self.step_ns: float = math.inf
+
+    @property
+    def same_code(self) -> bool:
+        """Whether both sides ask the same of the GPU, as far as both tell all."""
+        old, new = (self.codes.get(side) for side in SIDES)
+        return old is not None and old == new and set(Code.DIGESTS) <= old.keys()
 
     @property
     def logs(self) -> dict[str, list[list[float]]]:
@@ -123,7 +133,7 @@ class MeasuredCase:
         step_ns = self.step_ns if math.isfinite(self.step_ns) and row != "cpu_wall" else 0.0
         return Pair(
             old, new, step_ns, old_processes=processes, new_processes=processes, in_turns=True,
-            on_cpu=self.on_cpu, loaded=is_busy(self.other_load),
+            on_cpu=self.on_cpu, loaded=is_busy(self.other_load), same_code=self.same_code and row != "cpu_wall",
         )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from ... import Capabilities, Primitive
 from ...errors import ArgumentError
-from ...internals import clock_held
+from ...internals import Code, clock_held
 from ..cases.case import Case
 from ..cases.mode import Mode
 from ..checks.check import mismatch
@@ -66,6 +66,8 @@ class Settings:
         As `request_device` takes it.
     kernels : bool
         Whether each kernel has a row, too.
+    all : bool
+        Whether cases are measured that ask the same of the GPU on both sides, too.
     """
 
     pairs: int = 5
@@ -76,6 +78,11 @@ class Settings:
     seed: int = 0
     adapter: int | str | None = None
     kernels: bool = False
+    all: bool = False
+
+    def measures(self, case: MeasuredCase) -> bool:
+        """Whether there is anything to measure: in mode latency the host's code counts, too."""
+        return self.all or not case.same_code or case.job.mode is Mode.LATENCY
 
     def describe(self, pairs: str) -> str:
         """Return how it is measured, given the text of how many pairs."""
@@ -165,7 +172,7 @@ class _Run:
                         held = stack.enter_context(clock_held(adapter, pci))
                         self.measured = Measured(both.said, held, cases)
                     self._measure_pair(pair, both, cases, inputs, rng)
-                    if all(case.errors for case in cases):
+                    if all(case.errors or not settings.measures(case) for case in cases):
                         break
 
     def _measure_pair(
@@ -174,7 +181,7 @@ class _Run:
         settings, pace = self._settings, self._pace
         order = rng.sample(cases, len(cases))
         for i, case in enumerate(order):
-            if case.errors:
+            if case.errors or not settings.measures(case):
                 continue
             place = f"pair {pair} of {settings.pairs}, case {i + 1} of {len(cases)}: {case.job}"
             self._progress.step(place, pace.left_s(pair, order[i:], cases))
@@ -375,14 +382,7 @@ class _Inputs:
 
     def command(self, case: Case) -> dict[str, Any]:
         """Return how a worker makes the primitive."""
-        options = {name: getattr(value, "name", value) for name, value in case.options.items()}  # operators by name
-        return {
-            "primitive": case.workload.kind.__name__,
-            "workload": case.primitive,
-            "datatype": options.pop("dtype", "u32"),
-            "options": options,
-            "inputs": self.files(case),
-        }
+        return {**recipe(case), "inputs": self.files(case)}
 
     @contextmanager
     def outputs_folder(self) -> Generator[str]:
@@ -396,6 +396,18 @@ class _Inputs:
         inputs = {name: np.load(path, allow_pickle=False) for name, path in self.files(case).items()}
         found = mismatch(primitive, inputs, {name: np.load(path, allow_pickle=False) for name, path in outputs.items()})
         return None if found is None else str(found)
+
+
+def recipe(case: Case) -> dict[str, Any]:
+    """Return what a worker makes the primitive of a case of."""
+    options = {name: getattr(value, "name", value) for name, value in case.options.items()}  # operators by name
+    datatype = options.pop("dtype", "u32")
+    return {
+        "primitive": case.workload.kind.__name__,
+        "workload": case.primitive,
+        "datatype": datatype,
+        "options": options,
+    }
 
 
 def _measure_case(
@@ -416,11 +428,11 @@ def _measure_case(
             if wrong is not None:
                 case.wrong[side] = case.errors[side] = wrong
     trial_ns: list[float] = []
-    for side in order:
+    for side in order if settings.measures(case) else ():
         with _failing(both, case, side):
             if side not in case.errors:
                 trial_ns.append(both.ask(side, "warm", seconds=settings.warmup_s)["trial_ns"])
-    if not case.errors:
+    if not case.errors and settings.measures(case):
         if not case.trials:
             _size(case, min(trial_ns), settings)
         _take_turns(both, case, settings, rng)
@@ -438,6 +450,9 @@ def _prepare(
     own = job.case.own_workload
     if own is None:
         prepared = both.ask(side, "prepare", **inputs.command(job.case), outputs_to=folder if check else None)
+        if check and prepared.get("plan") is not None:
+            # Both sides read the same files.
+            _note_code(both, case, side, Code.of([prepared["plan"]], {}).digests)
         return inputs.wrong(job.case, prepared["outputs"]) if check else None
     environment = both.environments[side]
     assert environment.file is not None, "each side of a user's benchmark has its file"
@@ -445,9 +460,19 @@ def _prepare(
         side, "prepare_own", file=str(environment.file), name=environment.benchmark or own.declared.name,
         n=job.case.n, mode=job.mode.value, axes=dict(job.case.others), seed=settings.seed, check=check,
     )  # fmt: skip
+    if check:
+        _note_code(both, case, side, prepared.get("code"))
     case.unchecked |= check and not prepared["checked"]
     case.shader_checks[side] = prepared["shader_checks"]
     return prepared["wrong"]
+
+
+def _note_code(both: _Both, case: MeasuredCase, side: str, digests: Mapping[str, str] | None) -> None:
+    """Note what a side asks of the GPU, and by what: without timestamps there are times of the host alone."""
+    said = both.said[side]
+    if digests is not None and said["has_timestamps"]:
+        engine = [said["versions"].get(name) for name in ("wgpu", "wgpudawn")]
+        case.codes[side] = {**digests, "engine": engine, "adapter": said["adapter"]}
 
 
 @contextmanager

@@ -12,6 +12,7 @@ leaves CPU and GPU alone.
 from __future__ import annotations
 
 import gc
+import hashlib
 import importlib
 import json
 import os
@@ -49,6 +50,7 @@ class _Worker:
         self._subject: Any = None  # a _Subject, or an OwnRun of the library
         self._files: dict[str, Any] = {}
         self._flush: _Subject | None = None
+        self._works: dict[str, str] = {}
 
     # ---- commands
 
@@ -101,7 +103,71 @@ class _Worker:
         for name, array in run.outputs.items() if outputs_to is not None else ():
             saved[name] = os.path.join(str(outputs_to), f"{name}.npy")
             numpy.save(saved[name], array.to_numpy())
-        return {"outputs": saved}
+        plan = getattr(run, "plan", None)
+        return {"outputs": saved, "plan": None if plan is None or outputs_to is None else self._data(plan)}
+
+    def _data(self, plan: Any) -> dict[str, Any]:
+        """Return a plan as `Code` takes it."""
+        data: dict[str, Any] = json.loads(plan.to_json())
+        for key, shader in plan.shaders.items():
+            data["shaders"][key]["checks"] = getattr(shader, "shader_checks", None)
+        return data
+
+    def plan(
+        self,
+        primitive: str,
+        workload: str,
+        datatype: str,
+        options: dict[str, Any],
+        lengths: dict[str, int],
+        capabilities: list[dict[str, Any]],
+    ) -> dict[str, Any]:
+        """Plan a primitive for some devices that need not be there; `tell` has what digests stand for."""
+        kind, found = self._class(primitive, workload), list[dict[str, Any]]()
+        self._works.clear()
+        for one in capabilities:
+            try:
+                made = kind(None, datatype, capabilities=self._capabilities(one), **options)
+                plan = self._planned(made, datatype, lengths)
+            except importlib.import_module("gridwise_py.errors").GridwiseError as error:
+                found.append({"refused": f"{type(error).__name__}: {error}"})
+                continue
+            found.append(self._kept({"plans": [self._data(plan)], "inputs": {}}))
+        return {"works": found}
+
+    def _kept(self, work: dict[str, Any]) -> dict[str, Any]:
+        """Keep what a device would be asked to do, and return its digest: mostly both sides have the same one."""
+        text = json.dumps(work)
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        self._works[digest] = text
+        return {"digest": digest}
+
+    def tell(self, digests: list[str]) -> dict[str, Any]:
+        """Return what digests of the last answer stand for."""
+        return {"works": [json.loads(self._works[digest]) for digest in digests]}
+
+    def _capabilities(self, fields: dict[str, Any]) -> Any:
+        """Return capabilities with those of the fields that this version has."""
+        known = {name: value for name, value in fields.items() if name in self._gw.Capabilities.__dataclass_fields__}
+        return self._gw.Capabilities(**known | {"lookback": self._gw.LookbackVerdict(**fields["lookback"])})
+
+    def _planned(self, primitive: Any, datatype: str, lengths: dict[str, int]) -> Any:
+        signature = primitive.signature
+        lengths = {**lengths, **{name: signature.output_length(name, lengths) for name in signature.outputs}}
+        known = {name: signature.datatype(name) or self._gw.DATATYPES.get(datatype) for name in lengths}
+        sizes = {name: 4 if one is None else one.element_bytes for name, one in known.items()}
+        counted = {name: n * (1 if known[name] is None else known[name].elements) for name, n in lengths.items()}
+        return primitive.plan(self._gw.Layout.separate(sizes, **counted))
+
+    def record(self, capabilities: list[dict[str, Any]], **case: Any) -> dict[str, Any]:
+        """Have devices that need not be there note what a benchmark of a user's file asks of them."""
+        try:
+            codes: Any = importlib.import_module("gridwise_py.bench.sampling.codes")
+        except ImportError as error:
+            raise RuntimeError("its gridwise_py has no devices that record: it is older than these are") from error
+        self._works.clear()
+        works = [codes.record_case(self._capabilities(one), **case) for one in capabilities]
+        return {"works": [work if "plans" not in work else self._kept(work) for work in works]}
 
     def _class(self, name: str, workload: str) -> Any:
         """Return a public class; else the one that this version's ``gridwise bench`` runs under the name."""
@@ -130,6 +196,7 @@ class _Worker:
         found = own.OwnRun(self._device, self._files[file][name], n, mode, axes, seed, check=check)
         self._subject = found
         told = {"checked": getattr(found, "checked", True), "shader_checks": getattr(found, "shader_checks", "all")}
+        told["code"] = getattr(found, "code", None)
         return {"wrong": found.wrong, **told}  # older ones do not tell
 
     def release(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...display.quantities import format_time, format_uncertainty
 from ...errors import ArgumentError
-from ...internals import REGISTRY
+from ...internals import REGISTRY, Code
 from ...settings import ShaderChecks
 from ..calibrate.canary import clock_log_ratio
 from ..calibrate.repeatability import Spread, spread_for
@@ -33,6 +33,8 @@ RANKED = tuple(one for one in QUANTITIES if one.in_ranks)
 VERSIONS, ACROSS = ("OLD", "NEW"), ("A", "B")
 
 
+#: Of cases with the verdict.
+SAME_CODE = "both ask the same of the GPU, so a GPU time that differs is the machine's; host code may differ: {}"
 #: What verdicts on times are called of other quantities.
 _OF_QUANTITIES = {"faster": "less", "slower": "more"}
 
@@ -460,6 +462,16 @@ def _incomplete_notes(old: Results, new: Results) -> Iterator[str]:
             )
 
 
+def _asked(file: Results, result: Result) -> tuple[Any, ...] | None:
+    """Return what a time of a GPU depends on, but for the machine: code, trials, engine, driver; None if unknown."""
+    if result.code is None or not set(Code.DIGESTS) <= result.code.keys():
+        return None
+    engine = [file.context.versions.get(name) for name in ("wgpu", "wgpudawn", "browser")]
+    device = (file.device.adapter, file.device.backend, file.device.driver)
+    protocol = [result.protocol.get(name) for name in ("restored", *_SETTINGS)]
+    return (dict(result.code), result.trials, engine, device, protocol, file.context.settings, _level(file, result))
+
+
 def _words(names: Sequence[str]) -> str:
     return ", ".join(names) or "none"
 
@@ -528,6 +540,7 @@ class _Matched:
         self._notes: list[str] = []
         self._broken: list[str] = []
         self._rows: list[tuple[Row, Pair | None]] = []
+        self._by_time: list[str] = []
         # In the order that was asked for; an incomplete file has the order of measurement.
         before, after = by_case(old.in_order()), by_case(new.in_order())
         for side, mine, other in (("OLD", before, after), ("NEW", after, before)):
@@ -537,6 +550,11 @@ class _Matched:
         for key in before:
             if key in after:
                 self._add(before[key], after[key])
+        if self._by_time and not self._of_page:
+            self._notes.append(
+                f"judged by time alone, as a side does not tell all that it asked of the GPU (an older file, a "
+                f"function, or inputs that are large): {listed(self._by_time)}"
+            )
 
     def judge(self, found: Comparison) -> Comparison:
         """Return a comparison with the rows, judged."""
@@ -551,8 +569,14 @@ class _Matched:
             slower = verdict is not None and verdict.kind is VerdictKind.SLOWER and verdict.ratio > 1 + found.gate
             note = "" if verdict else row.note
             rows.append(replace(row, verdict=verdict, note=note, past_gate=slower and row.gated))
+        of_code = {row.case: None for row in rows if row.verdict and row.verdict.kind is VerdictKind.SAME_CODE}
+        if of_code:
+            self._notes.append(SAME_CODE.format(listed([*of_code])))
+        findings = [
+            f"{row.case}, {row.name}: {row.verdict.finding}" for row in rows if row.verdict and row.verdict.finding
+        ]
         return replace(
-            found, rows=tuple(rows), broken=tuple(self._broken), notes=(*found.notes, *self._notes),
+            found, rows=tuple(rows), broken=tuple(self._broken), notes=(*found.notes, *self._notes, *findings),
             same_measurement=same,
         )  # fmt: skip
 
@@ -572,6 +596,9 @@ class _Matched:
             self._rows.append((Row(case, "whole", name, None, why), None))
             return
         alike = _level(self._files[0], old[0]) == _level(self._files[1], new[0])
+        asked = [_asked(file, one) for file, side in zip(self._files, (old, new), strict=True) for one in side]
+        same_code = None not in asked and all(one == asked[0] for one in asked)
+        self._by_time += [case] * (None in asked)
         note = "no valid samples on a side; measure it again" if alike else "the run-time checks differ"
         parts = _parts(old, new, case, self._notes)
         for part in parts:
@@ -583,7 +610,11 @@ class _Matched:
                 case, part.part, part.name, None, note, gated=self._gate_walls or not part.is_wall or part is parts[0],
                 old_uncertainty=part.uncertainty(old, steps_ns[0]), new_uncertainty=part.uncertainty(new, steps_ns[1]),
             )  # fmt: skip
-            self._rows.append((row, self._pair(part, old, new, max(steps_ns)) if alike else None))
+            pair = self._pair(part, old, new, max(steps_ns)) if alike else None
+            # The wait of the caller is the host's, whose code may differ.
+            if pair is not None and same_code and not part.is_wall:
+                pair = replace(pair, same_code=True)
+            self._rows.append((row, pair))
 
     def _pair(self, part: _Part, old: list[Result], new: list[Result], step_ns: float) -> Pair | None:
         """Return the times of a row; None if a side has none."""

@@ -64,7 +64,7 @@ _RATIO_TICKS = (
     (30, (0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 7, 10, 15, 20)),
     (math.inf, (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)),
 )
-_VERDICTS = {"faster": "#009E73", "same": GREY, "ambiguous": "#E69F00", "slower": "#D55E00"}
+_VERDICTS = {"faster": "#009E73", "same": GREY, "same code": GREY, "ambiguous": "#E69F00", "slower": "#D55E00"}
 
 
 # ---- a primitive

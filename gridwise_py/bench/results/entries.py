@@ -90,6 +90,7 @@ def result_of(m: Measurement, *, position: int = 0, round_number: int = 0, proce
         "parameters": m.parameters or None,
         "protocol": m.protocol,
         "shaders_sha256": m.shaders_sha256,
+        **({} if m.code is None else {"code": m.code.digests}),
         "stop_reason": m.stop_reason,
         "clock_moved": m.clock_moved,
         "canary_ns": m.canary_ns,

@@ -413,6 +413,9 @@ class Result(Record):
     parameters, protocol : mapping
         The choices of the plan; the sampling settings.
     shaders_sha256 : tuple of str
+    code : mapping from str to str, or None
+        Digests of what it asks of the GPU: ``kernels``, ``launches``, ``uniforms`` and, where they are known,
+        ``inputs``. None where nobody sees that, and in earlier files.
     stop_reason : StopReason or None
     clock_moved : bool
         Whether the clock moved during every block of samples.
@@ -454,6 +457,7 @@ class Result(Record):
     parameters: Mapping[str, Any] | None = None
     protocol: Mapping[str, Any] = field(default_factory=dict[str, Any])
     shaders_sha256: tuple[Sha256, ...] = ()
+    code: Mapping[str, Sha256] | None = left_out()
     stop_reason: StopReason | None = None
     clock_moved: bool = False
     canary_ns: tuple[Annotated[float, Limits(above=0, at_most=1e24)], ...] = ()

@@ -11,7 +11,7 @@ import wgpu
 
 from ... import synchronize
 from ...errors import GridwiseError, TimingUnavailable
-from ...internals import context_of, gpu_of, parts, queue_uses
+from ...internals import Code, context_of, gpu_of, parts, queue_uses
 from ..calibrate.calibration import cache_bytes, fastest_canary_ns, note_canary, unit_warnings
 from ..calibrate.kernels import bind_flush
 from ..cases.benchmarked import Benchmark, Measurable
@@ -22,6 +22,7 @@ from ..checks.check import Mismatch
 from ..stats.energy import EnergyResult
 from ..stats.series import StopReason
 from .checker import Check, Checker, checker_of
+from .codes import code_of
 from .conditions import Conditions
 from .energy import subject_energy
 from .machine_load import LoadWatch
@@ -204,6 +205,8 @@ class Ready:
         Of the first runs.
     cold_start_ns : float or None
         The first run; None if it compiled nothing.
+    code : Code or None
+        What it asks of the GPU; None of a function.
     """
 
     subject: Subject
@@ -213,6 +216,7 @@ class Ready:
     checker: Checker
     mismatches: tuple[Mismatch, ...]
     cold_start_ns: float | None
+    code: Code | None
 
     def put_back(self) -> None:
         """Let its arguments hold what they held before, for another that has the same ones."""
@@ -235,6 +239,7 @@ class Ready:
             cold_start_ns=self.cold_start_ns,
             checked=self.checker.checks,
             mismatches=self.mismatches,
+            code=self.code,
         )
 
 
@@ -277,7 +282,7 @@ def prepare(
     begin, compiled = time.perf_counter_ns(), _compiled(device)
     subject = subject_of(device, name, benchmark)
     cold_ns, is_fresh = time.perf_counter_ns() - begin, _compiled(device) > compiled
-    device, runnable = subject.device, subject.runnable
+    device, runnable, code = subject.device, subject.runnable, code_of(subject, benchmark)
     restored = to_restore(subject, asked, benchmark.restore or None)
     checker = checker_of(subject, benchmark, check)
     pristine = Pristine(device, [array for name in restored for array in parts(subject.arrays[name])])
@@ -298,7 +303,7 @@ def prepare(
         level = context_of(device).executor.checks_since(uses.get(device, 0))
         subject = replace(subject, shader_checks=(level,) * len(runnable.labels))
     context_of(device).finish_compiling()  # now, not between the warm-up and the first sample
-    return Ready(subject, asked, restored, pristine, checker, found, float(cold_ns) if is_fresh else None)
+    return Ready(subject, asked, restored, pristine, checker, found, float(cold_ns) if is_fresh else None, code)
 
 
 def _compiled(device: wgpu.GPUDevice | None) -> int:

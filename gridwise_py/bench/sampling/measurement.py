@@ -9,6 +9,7 @@ from typing import Any
 from ...display.quantities import format_number
 from ...display.table import table_of
 from ...display.terminal import clean
+from ...internals import Code
 from ...settings import ShaderChecks, strictest
 from ..cases.mode import Mode
 from ..cases.names import case_name
@@ -73,6 +74,8 @@ class Measurement:
         By ``time.perf_counter_ns()``.
     error : str or None
         Why there is no measurement.
+    code : Code or None
+        What it asks of the GPU; None where nobody sees that, as of a function.
     """
 
     primitive: str
@@ -100,6 +103,7 @@ class Measurement:
     other_load: float | None = None
     begun_ns: int | None = None
     error: str | None = None
+    code: Code | None = None
 
     @property
     def correct(self) -> bool:

@@ -12,6 +12,7 @@ from ...settings import ShaderChecks, strictest
 from ..cases.mode import Mode
 from ..cases.own_files import OwnWorkload
 from .checker import checker_of
+from .codes import code_of
 from .pristine import Pristine, to_restore
 from .returned import Moments, Stamped, spans_of, timings_of
 from .subjects import Subject, Submitted, choose_mode, prepare_trials, subject_of
@@ -60,6 +61,9 @@ class OwnRun:
         asked = choose_mode(benchmark, mode, Mode.HOT)
         self._device = device
         self._subject = subject = workload.guarded(lambda: subject_of(device, workload.full_name, benchmark))
+        code = code_of(subject, benchmark) if check else None
+        #: Digests of what it asks of the GPU; None of a function, and if `check` is False.
+        self.code: dict[str, str] | None = None if code is None else code.digests
         names = to_restore(subject, asked, benchmark.restore or None)
         restored = [array for name in names for array in parts(subject.arrays[name])]
         checker = workload.guarded(lambda: checker_of(subject, benchmark, check))

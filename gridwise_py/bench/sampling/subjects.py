@@ -19,7 +19,7 @@ import wgpu
 from ... import Array, BoundCall, ChunkedArray, Primitive, TimingSession, asarray, synchronize
 from ... import Sequence as CapturedSequence
 from ...errors import ArgumentError, DatatypeError
-from ...internals import context_of, overlapping, parts, stamped, submit
+from ...internals import BoundPlan, context_of, overlapping, parts, stamped, submit
 from ...settings import ShaderChecks
 from ..cases.benchmarked import Benchmark, Run
 from ..cases.mode import MODES, Mode
@@ -86,6 +86,11 @@ class Subject:
     work: Mapping[str, int] = field(default_factory=dict[str, int])
     shaders_sha256: tuple[str, ...] = ()
     shader_checks: tuple[ShaderChecks | None, ...] = ()
+
+    @property
+    def plans(self) -> list[tuple[BoundPlan, int]] | None:
+        """The plans that run, each with how often; None of a function."""
+        return self.runnable.plans if isinstance(self.runnable, _Calls) else None
 
     def results(self) -> Any:
         """Return the outputs by name as they are now; of a function that submits and names none, what it returned."""
@@ -305,7 +310,8 @@ def _of_primitive(device: wgpu.GPUDevice, name: str, primitive: Primitive, input
     _check_device(device, name, primitive.device)
     call = primitive.bind(**upload(inputs, primitive.signature.arguments, device))
     plan = call.plan
-    counts = {part.count: int(call.arrays[part.count].item()) for part in plan.work.counted}
+    computes = context_of(device).log is None
+    counts = {part.count: int(call.arrays[part.count].item()) for part in plan.work.counted if computes}
     found = _of_calls(device, plan.primitive, [(call, 1)], call.arrays, call.outputs, call.bound_plan.labels)
     return replace(
         found, n=plan.work.items, parameters=dict(plan.parameters), work=plan.work.with_counts(counts).totals(),
@@ -475,13 +481,13 @@ class _Calls:
     """Calls one after the other; `Runnable`."""
 
     def __init__(self, name: str, calls: Sequence[tuple[BoundCall[Any], int]], labels: Sequence[str]):
-        self._calls = [(call.bound_plan, trials) for call, trials in calls]
+        self.plans: list[tuple[BoundPlan, int]] = [(call.bound_plan, trials) for call, trials in calls]
         self._kept = [call for call, _ in calls]  # with their arrays
         self.title: str = name
         self.labels: tuple[str, ...] = tuple(labels)
 
     def encode(self, encoder: wgpu.GPUCommandEncoder, *, trials: int = 1, timing: TimingSession | None = None) -> None:
-        for plan, own in self._calls:
+        for plan, own in self.plans:
             plan.encode(encoder, trials=trials * own, timing=timing)
 
 

@@ -62,6 +62,7 @@ class VerdictKind(StrEnum):
     FASTER = "faster"
     SLOWER = "slower"
     SAME = "same"  #: any difference is smaller than the threshold
+    SAME_CODE = "same code"  #: both ask the same of the GPU: what differs is the machine
     AMBIGUOUS = "ambiguous"  #: the samples do not settle it
 
 
@@ -136,6 +137,8 @@ class Pair:
         faster or slower.
     same_measurement : bool
         Whether both sides are the same measurement.
+    same_code : bool
+        Whether both ask the same of the same GPU, by their digests, and the time is the GPU's.
     old_processes, new_processes : sequence of int
         The process of each block; empty: all are of one process.
     repeatability : Repeatability or None
@@ -157,6 +160,7 @@ class Pair:
     clock_moved: bool = False
     on_cpu: bool = False
     same_measurement: bool = False
+    same_code: bool = False
     old_processes: Sequence[int] = ()
     new_processes: Sequence[int] = ()
     repeatability: Repeatability | None = None
@@ -210,6 +214,8 @@ class Verdict:
         How to settle an ambiguous verdict; else empty.
     needed : int or None
         About how many units of each side would settle it, of samples how many samples, if that is the remedy.
+    finding : str
+        What a difference beyond the interval says where the code is the same; else empty.
     """
 
     kind: VerdictKind = VerdictKind.AMBIGUOUS
@@ -243,6 +249,7 @@ class Verdict:
     reason: str = ""
     settle: str = ""
     needed: int | None = None
+    finding: str = ""
 
     @property
     def too_noisy(self) -> bool:
@@ -278,7 +285,7 @@ class Verdict:
 def judge_all(
     pairs: Iterable[Pair], *, threshold: float = 0.02, confidence: float = 0.95, most_p: float | None = None
 ) -> list[Verdict]:
-    """Judge many pairs; the tests are corrected for their number (Benjamini and Hochberg).
+    """Judge many pairs; the tests are corrected for their number (Benjamini and Hochberg), those of same code apart.
 
     It takes samples as they are. Whether both sides were measured so that they can be compared is for the caller to
     know: `compare` asks the files, and `compare_kernels` measures in turns.
@@ -307,7 +314,11 @@ def judge_all(
     if not given:
         return []
     found = [_weigh(pair, threshold, confidence) for pair in given]
-    corrected = _scipy_stats().false_discovery_control([verdict.p_value for verdict, _ in found])
+    corrected = np.ones(len(given))
+    for same_code in (False, True):
+        family = np.array([pair.same_code is same_code for pair in given])
+        p_values = [verdict.p_value for (verdict, _), is_in in zip(found, family, strict=True) if is_in]
+        corrected[family] = _scipy_stats().false_discovery_control(p_values) if p_values else []
     return [
         _decide(pair, replace(verdict, p_corrected=float(p)), widens, 1.0 if most_p is None else most_p)
         for pair, (verdict, widens), p in zip(given, found, corrected, strict=True)
@@ -530,7 +541,19 @@ def _obstacle(pair: Pair, v: Verdict, *, differs: bool) -> Cause | None:
 
 
 def _decide(pair: Pair, v: Verdict, widens: Cause | None, most_p: float) -> Verdict:
-    """Return the verdict that the evidence allows, with its reason."""
+    """Return the verdict that the evidence allows, with its reason; of the same code no time changes it."""
+    found = _decide_by_time(pair, v, widens, most_p)
+    if not pair.same_code or pair.same_measurement:
+        return found
+    differs = found.kind in (VerdictKind.FASTER, VerdictKind.SLOWER)
+    percents = 100 * (max(v.ratio, 1 / v.ratio) - 1)
+    finding = f"the machine differs: {percents:.2g} %" if differs else ""
+    reason = f"both ask the same of the GPU{'; ' * differs}{finding}: {found.reason}"
+    return replace(v, kind=VerdictKind.SAME_CODE, reason=reason, finding=finding)
+
+
+def _decide_by_time(pair: Pair, v: Verdict, widens: Cause | None, most_p: float) -> Verdict:
+    """Return the verdict that the times allow, with its reason."""
     over = 1 + v.threshold
     cleared = VerdictKind.SLOWER if v.low > over else VerdictKind.FASTER if v.high < 1 / over else None
     within = 1 / over < v.same_low and v.same_high < over
