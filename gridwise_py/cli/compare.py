@@ -63,7 +63,7 @@ def compare(
     from ..bench.analysis.counts import SCHEMA
     from ..bench.calibrate.repeatability import spreads_of_adapter
     from ..bench.report.comparison import comparison_table, render, render_rich
-    from ..bench.results.reader import read_results
+    from ..bench.results.reader import content_of, parse, read_results
     from ..display.terminal import clean_lines
 
     if not threshold:
