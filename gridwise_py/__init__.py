@@ -115,7 +115,7 @@ _MODULES = {
     ),
     "types.capabilities": "Capabilities LookbackVerdict",
     "types.datatype": "DATATYPES Datatype STORAGE_DATATYPES Struct",
-    "types.expression": "Expression f32 i32 index leaf scalar u32",
+    "types.expression": "Expression f32 f64 i32 i64 index leaf scalar u32 u64",
     "types.expression_functions": "bitcast function gather next previous result struct",
     "types.operators": "Add And BinOp Max Min Multiply Or Xor",
     "types.struct_operators": "ArgMax ArgMin ArgMinMax First Last MinMax Moments",

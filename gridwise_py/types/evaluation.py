@@ -127,9 +127,7 @@ class _Evaluation:
         if kind == "index":
             return self._indices(domain)
         if kind == "number":
-            return (
-                np.bool_(step.value) if step.type == "bool" else np.uint32(self._flat.numbers[step.number]).view(dtype)
-            )
+            return np.bool_(step.value) if step.type == "bool" else self._flat.number(step).view(dtype)[0]
         if kind == "scalar":
             return self._scalars[step.number]
         if kind == "gather":

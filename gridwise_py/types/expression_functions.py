@@ -9,9 +9,10 @@ import numpy as np
 
 from ..errors import ArgumentError, DatatypeError
 from ..settings import SHADER_CHECKS, ShaderChecks
-from .datatype import DATATYPES, Struct
+from .datatype import VALUE_DATATYPES, Struct
 from .evaluation import value_of
 from .expression import Expression, Later, Operators, as_node, deferred, gather, operation, same_type
+from .operations import NUMPY_TYPES
 from .options import one_of
 from .program import flatten
 from .wgsl_function import WgslFunction
@@ -22,7 +23,6 @@ __all__ = [
     "sqrt", "struct", "tanh", "truth", "where",
 ]  # fmt: skip
 
-_BITS = ("u32", "i32", "f32")
 _INFINITY = 0x7F800000
 
 
@@ -89,7 +89,7 @@ def where(condition: Any, a: Any, b: Any) -> Any:
     condition : Expression or Array
         Of bool.
     a, b : Expression, Array or number, or structs of these
-        Of one type. Both are computed for each item.
+        Of one type, or one of 8 bytes: then of the type that numpy promotes to. Both are computed for each item.
 
     Returns
     -------
@@ -121,7 +121,9 @@ def truth(value: Expression) -> Expression:
     """Return whether items are not 0: of floats by their bits, since devices may flush denormals, and assume no NaN."""
     if value.type == "bool":
         return value
-    return (bitcast("u32", value) << 1) != 0 if value.type == "f32" else value != 0
+    if value.type in ("f32", "f64"):
+        value = bitcast("u32" if value.type == "f32" else "u64", value) << 1
+    return value != 0
 
 
 def moments(value: Expression) -> StructExpression:
@@ -203,14 +205,18 @@ def bitcast(datatype: str, x: Any) -> Expression:
 
     Parameters
     ----------
-    datatype : {"u32", "i32", "f32"}
+    datatype : {"u32", "i32", "f32", "u64", "i64", "f64"}
+        Of as many bytes.
     x : Expression or Array
     """
-    if not isinstance(datatype, str) or datatype not in DATATYPES:
-        raise DatatypeError(f"gw.bitcast() gives u32, i32 or f32, not {datatype!r}")
+    if not isinstance(datatype, str) or datatype not in VALUE_DATATYPES:
+        raise DatatypeError(f"gw.bitcast() gives {', '.join(VALUE_DATATYPES)}, not {datatype!r}")
     operand = as_node(x)
-    if operand.type not in _BITS:
-        raise DatatypeError(f"gw.bitcast() takes u32, i32 or f32, not {operand.type}; cast it: gw.u32(x)")
+    if operand.type == "bool" or NUMPY_TYPES[operand.type].itemsize != NUMPY_TYPES[datatype].itemsize:
+        bits = f"u{datatype[1:]}"
+        raise DatatypeError(
+            f"gw.bitcast() to {datatype} takes as many bytes, not {operand.type}; cast it: gw.{bits}(x)"
+        )
     return operand if operand.type == datatype else Expression("bitcast", datatype, (operand,))
 
 

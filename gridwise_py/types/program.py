@@ -11,10 +11,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol, cast
 
+import numpy as np
+
 from ..errors import ArgumentError
 from ..settings import ShaderChecks, strictest
-from .datatype import DATATYPES, Datatype, Struct
+from .datatype import DATATYPES, VALUE_DATATYPES, Datatype, Struct
 from .shapes import check_one_shape
+from .wide_text import WIDE_TYPES, needs_doubles
 
 #: Steps that compute their operand at another item.
 MOVES = ("previous", "next", "flip", "gather")
@@ -158,6 +161,18 @@ class Program:
         """The types of the results."""
         return tuple(self.steps[k].type for k in self.results)
 
+    @cached_property
+    def is_wide(self) -> bool:
+        """Whether a step has 8 bytes."""
+        return any(step.type in WIDE_TYPES for step in self.steps)
+
+    @cached_property
+    def doubles(self) -> str | None:
+        """The first operation that only devices with float64 do; None without any."""
+        taken = (self.steps[step.args[0]].type if step.args else None for step in self.steps)
+        found = zip(self.steps, taken, strict=True)
+        return next((step.kind for step, takes in found if needs_doubles(step.kind, step.type, takes)), None)
+
     def with_leaves(self, numbers: Sequence[int]) -> Program:
         """Return it with other numbers of the leaves."""
         steps = tuple(
@@ -228,7 +243,7 @@ class Flat:
     arrays : tuple of (str, Stored)
         Those leaves that are arrays.
     numbers : tuple of int
-        The numbers, as words.
+        The words of the numbers; those of 8 bytes have two.
     scalars : tuple of (str, str)
         Names and types of the numbers that are given to ``execute``.
     fields : tuple of str
@@ -254,7 +269,12 @@ class Flat:
         words = ["u32" if each == "bool" else each for each in self.types]
         if self.fields:
             return Struct("struct", **dict(zip(self.fields, words, strict=True)))
-        return DATATYPES[words[0]]
+        return VALUE_DATATYPES[words[0]]
+
+    def number(self, step: Step) -> np.ndarray:
+        """Return the words of a number."""
+        words = 2 if step.type in WIDE_TYPES else 1
+        return np.array(self.numbers[step.number : step.number + words], np.uint32)
 
     @property
     def shape(self) -> tuple[int, ...] | None:
@@ -398,8 +418,8 @@ class _Flattening:
             leaf, place = cast("tuple[Leaf | Bound, int]", value)
             value = (self._leaf(leaf), place)
         elif kind == "number" and node.type != "bool":
-            self._numbers.append(cast(int, value))
-            value = len(self._numbers) - 1
+            words, value = cast("tuple[int, ...]", value), len(self._numbers)
+            self._numbers += words
         elif kind == "scalar":
             value = self._scalar(cast(str, value), node.type)
         return Step(kind, node.type, tuple(self._of_node[id(a)] for a in node.args), value)
