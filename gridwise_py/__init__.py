@@ -66,7 +66,8 @@ _MODULES = {
     "functions.arrays": "arange digitize full full_like ones ones_like searchsorted take zeros zeros_like",
     "functions.bins": "bincount histogram histogram2d histogram_bin_edges reduce_by_index scatter_add",
     "functions.elementwise": (
-        "abs absolute ceil clip cos exp floor isnan log maximum minimum popcount rint round sign sin sqrt tanh where"
+        "abs absolute ceil clip cos exp floor isfinite isinf isnan log maximum minimum nan_to_num popcount rint round "
+        "sign sin sqrt tanh trunc where"
     ),
     "functions.groups": "Groups group_by",
     "functions.order_statistics": "median nanmedian nanpercentile nanquantile percentile ptp quantile",

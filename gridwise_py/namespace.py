@@ -31,8 +31,6 @@ _PLACES = {
     "tan arcsin arccos arctan arctan2 sinh cosh log2 log10 log1p expm1 cbrt": (
         "gw.function('fn f(x: f32) -> f32 { return tan(x); }') calls WGSL's functions in expressions"
     ),
-    "isfinite": "(gw.bitcast('u32', x) & 0x7F800000) != 0x7F800000 says whether items of an Array of f32 are finite",
-    "isinf": "(gw.bitcast('u32', x) & 0x7FFFFFFF) == 0x7F800000 says whether items of an Array of f32 are infinite",
     "fmin fmax": "gw.where(gw.isnan(a), b, gw.minimum(a, b)); gw.nanmin and gw.nanmax reduce",
     "cov corrcoef": "gw.matmul(m, gw.transpose(m)) of rows m without their means, gw.mean(m, 1)",
     "amin": "gw.min(x)",

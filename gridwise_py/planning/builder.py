@@ -318,6 +318,9 @@ class PlanBuilder:
         rows = memory.units is not None
         sources = {name: operand for name, operand in memory.reads.items() if isinstance(operand, Source)}
         sinks = {name: operand for name, operand in memory.writes.items() if isinstance(operand, Sink)}
+        for each in (*sources.values(), *sinks.values()):
+            if each.program.doubles is not None:
+                check_float64(f"{each.program.doubles!r} in an expression", self._capabilities)
         pairs = "shader-int64" not in self._capabilities.features
         texts = _computing_texts(sources, sinks, rows=rows, counted=counted, pairs=pairs)
         leaves = {name: _leaves(name, operand) for name, operand in {**memory.reads, **memory.writes}.items()}
@@ -333,9 +336,6 @@ class PlanBuilder:
         small = {leaf for name in sources for leaf, operand in leaves[name].items() if operand.item_bytes != 4}
         computing = "".join(text.text for text in texts.values())
         features: tuple[str, ...] = ()
-        for each in (*sources.values(), *sinks.values()):
-            if each.program.doubles is not None:
-                check_float64(f"{each.program.doubles!r} in an expression", self._capabilities)
         if any(source.program.is_wide for source in sources.values()):
             computing = wide_functions(computing, pairs) + computing
             features = () if pairs else FEATURES_OF_FLOAT64 if "f64" in computing else FEATURES_OF_FLOAT64[1:]

@@ -630,17 +630,7 @@ def same_type(what: str, a: Any, b: Any) -> tuple[Expression, Expression]:
     DatatypeError
         If the types differ, and none has 8 bytes; the message names the cast.
     """
-    a, b = (x[()] if isinstance(x, np.ndarray) and x.ndim == 0 else x for x in (a, b))
-    if _is_untyped(a) and not _is_untyped(b):
-        second = as_node(b)
-        first = _beside(a, second.type)
-    elif _is_untyped(b) and not _is_untyped(a):
-        first = as_node(a)
-        second = _beside(b, first.type)
-    else:
-        first, second = as_node(a), as_node(b)
-        if first.type != second.type and _is_untyped(a):
-            first, second = as_node(a, "f32"), as_node(b, "f32")
+    first, second = _operands(a, b)
     if first.type != second.type and (first.type in WIDE_TYPES or second.type in WIDE_TYPES):
         both = _type_of(np.result_type(NUMPY_TYPES[first.type], NUMPY_TYPES[second.type]))
         first, second = converted(both, first), converted(both, second)
@@ -651,6 +641,21 @@ def same_type(what: str, a: Any, b: Any) -> tuple[Expression, Expression]:
             f"{what}: the operands are of {first.type} and {second.type}, and no conversion is made unasked; cast one "
             f"of them, for example gw.{to}(x)"
         )
+    return first, second
+
+
+def _operands(a: Any, b: Any) -> tuple[Expression, Expression]:
+    """Return two operands of their own types; a number of Python has that of the other."""
+    a, b = (x[()] if isinstance(x, np.ndarray) and x.ndim == 0 else x for x in (a, b))
+    if _is_untyped(a) and not _is_untyped(b):
+        second = as_node(b)
+        return _beside(a, second.type), second
+    if _is_untyped(b) and not _is_untyped(a):
+        first = as_node(a)
+        return first, _beside(b, first.type)
+    first, second = as_node(a), as_node(b)
+    if first.type != second.type and _is_untyped(a):
+        first, second = as_node(a, "f32"), as_node(b, "f32")
     return first, second
 
 
@@ -678,12 +683,16 @@ def operation(kind: str, *operands: Any) -> Expression:
     shown = f"a {kind} b" if not kind[0].isalpha() else {"not": "~a", "negative": "-a"}.get(kind, f"gw.{kind}()")
     if found.gives == "bool" and len(operands) == 2:
         operands = tuple(_counted(*pair) for pair in (operands, operands[::-1]))
-    if found.gives == "bool" and len(operands) == 2 and (exact := _compared_exactly(kind, *operands)) is not None:
-        return exact
+    if found.gives == "bool" and len(operands) == 2:
+        operands = _operands(*operands)
+        if {node.type for node in operands} in ({"u64", "i64"}, {"u64", "i32"}):
+            return _compared_exactly(kind, *operands)
     nodes = (as_node(operands[0]),) if len(operands) == 1 else same_type(shown, *operands)
     type_name = nodes[0].type
-    if kind == "/" and type_name in ("u64", "i64"):
-        nodes, type_name = (converted("f64", nodes[0]), converted("f64", nodes[1])), "f64"
+    if kind in ("/", "sqrt", "rint") and type_name in ("u64", "i64"):
+        nodes, type_name = tuple(converted("f64", node) for node in nodes), "f64"
+    if kind in ("floor", "ceil") and type_name in INTEGERS:
+        return nodes[0]
     if type_name not in found.types:
         to = next((each for each in ("f32", "u32") if each in found.types), found.types[0])
         remedy = found.remedy or ("compare it first: x != 0" if to == "bool" else f"cast it, for example gw.{to}(x)")
@@ -695,18 +704,12 @@ def operation(kind: str, *operands: Any) -> Expression:
     return Expression(kind, found.gives or type_name, nodes)
 
 
-def _compared_exactly(kind: str, a: Any, b: Any) -> Expression | None:
-    """Return a comparison of u64 with integers that may be negative, which numpy compares exactly; None for others."""
-    if _is_untyped(a) or _is_untyped(b):
-        return None
-    nodes = as_node(a), as_node(b)
-    types = tuple(node.type for node in nodes)
-    if types not in (("u64", "i64"), ("u64", "i32"), ("i64", "u64"), ("i32", "u64")):
-        return None
-    signed = nodes[0] if types[1] == "u64" else nodes[1]
+def _compared_exactly(kind: str, a: Expression, b: Expression) -> Expression:
+    """Return a comparison of u64 with integers that may be negative, which numpy compares exactly."""
+    signed = a if b.type == "u64" else b
     # As if a negative number were -1, and the other one 0.
-    outcome = bool(OPERATIONS[kind].numpy(*((-1, 0) if types[1] == "u64" else (0, -1))))
-    compared = operation(kind, converted("u64", nodes[0]), converted("u64", nodes[1]))
+    outcome = bool(OPERATIONS[kind].numpy(*((-1, 0) if signed is a else (0, -1))))
+    compared = operation(kind, converted("u64", a), converted("u64", b))
     return Expression("select", "bool", (operation("<", signed, 0), as_node(outcome), compared))
 
 

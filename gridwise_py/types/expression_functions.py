@@ -18,12 +18,13 @@ from .program import flatten
 from .wgsl_function import WgslFunction
 
 __all__ = [
-    "StructExpression", "bitcast", "ceil", "clip", "cos", "exp", "flip", "floor", "function", "gather",
-    "isnan", "log", "maximum", "minimum", "moments", "next", "popcount", "previous", "result", "rint", "sign", "sin",
-    "sqrt", "struct", "tanh", "truth", "where",
+    "StructExpression", "bitcast", "ceil", "clip", "cos", "exp", "flip", "floor", "function", "gather", "isfinite",
+    "isinf", "isnan", "log", "maximum", "minimum", "moments", "nan_to_num", "next", "popcount", "previous", "result",
+    "rint", "sign", "sin", "sqrt", "struct", "tanh", "trunc", "truth", "where",
 ]  # fmt: skip
 
-_INFINITY = 0x7F800000
+#: The bits of infinity, by the type of floats and that of their bits.
+_INFINITY = {"f32": ("u32", 0x7F800000), "f64": ("u64", 0x7FF << 52)}
 
 
 class StructExpression:
@@ -121,8 +122,8 @@ def truth(value: Expression) -> Expression:
     """Return whether items are not 0: of floats by their bits, since devices may flush denormals, and assume no NaN."""
     if value.type == "bool":
         return value
-    if value.type in ("f32", "f64"):
-        value = bitcast("u32" if value.type == "f32" else "u64", value) << 1
+    if value.type in _INFINITY:
+        value = bitcast(_INFINITY[value.type][0], value) << 1
     return value != 0
 
 
@@ -134,8 +135,8 @@ def moments(value: Expression) -> StructExpression:
     """
     if value.type != "f32":
         return struct(count=as_node(1, "u32"), origin=value, mean=as_node(0.0, "f32"), m2=as_node(0.0, "f32"))
-    is_finite = (bitcast("u32", value) & _INFINITY) != _INFINITY
-    return struct(count=as_node(1, "u32"), mean=value, m2=where(is_finite, as_node(0.0, "f32"), float("nan")))
+    m2 = where(isfinite(value), as_node(0.0, "f32"), float("nan"))
+    return struct(count=as_node(1, "u32"), mean=value, m2=m2)
 
 
 def _unary(kind: str, sentence: str) -> Callable[[Any], Any]:
@@ -159,8 +160,57 @@ floor = _unary("floor", "Return f32 rounded down, as an expression.")
 ceil = _unary("ceil", "Return f32 rounded up, as an expression.")
 rint = _unary("rint", "Return f32 rounded to the nearest integer, ties to even, as an expression.")
 sign = _unary("sign", "Return −1, 0 or 1, as an expression.")
-isnan = _unary("isnan", "Return whether f32 is NaN, as an expression of bool.")
 popcount = _unary("popcount", "Return the number of bits of u32 that are set, as an expression.")
+
+
+def _of_bits(name: str, sentence: str, symbol: str) -> Callable[[Any], Any]:
+    """Return a function of floats that compares their bits but for the sign with those of infinity."""
+
+    def function(x: Any) -> Any:
+        value = as_node(x)
+        if value.type not in _INFINITY:  # numpy, too, knows of integers and bools that they are finite
+            return operation("==" if name == "isfinite" else "!=", value, value)
+        bits, infinity = _INFINITY[value.type]
+        return operation(symbol, bitcast(bits, value) << 1, infinity << 1)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{sentence}\n\n    Parameters\n    ----------\n    x : Expression or Array\n    "
+    return deferred(function)
+
+
+isnan = _of_bits("isnan", "Return whether items are NaN, as an expression of bool.", ">")
+isfinite = _of_bits("isfinite", "Return whether items are neither infinite nor NaN, as an expression of bool.", "<")
+isinf = _of_bits("isinf", "Return whether items are infinite, as an expression of bool.", "==")
+
+
+@deferred
+def trunc(x: Any) -> Expression:
+    """Return floats without what is behind the point, as an expression.
+
+    Parameters
+    ----------
+    x : Expression or Array
+    """
+    value = as_node(x)
+    return where(value < 0, ceil(value), floor(value))
+
+
+@deferred
+def nan_to_num(x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Expression:
+    """Return the items with numbers in place of NaN and of infinities, by default the largest and the least ones.
+
+    Parameters
+    ----------
+    x : Expression or Array
+    nan, posinf, neginf : number, optional
+    """
+    value = as_node(x)
+    if value.type not in _INFINITY:
+        return value
+    ends = np.finfo(NUMPY_TYPES[value.type])
+    low, high = float(ends.min) if neginf is None else neginf, float(ends.max) if posinf is None else posinf
+    finite = where(isinf(value), where(bitcast(_INFINITY[value.type][0].replace("u", "i"), value) < 0, low, high), value)
+    return where(isnan(value), as_node(nan, value.type), finite)
 
 
 @deferred

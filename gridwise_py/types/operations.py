@@ -142,7 +142,6 @@ OPERATIONS: dict[str, Operation] = {
         "sign({0})",
         {"u32": "min({0}, {T}(1u))", "f32": f"select(sign({{0}}), {{0}}, {_NOT_A_NUMBER})"},
     ),
-    "isnan": Operation(_FLOATS, np.isnan, _NOT_A_NUMBER, gives="bool"),
     "popcount": Operation(("u32",), _popcount, "countOneBits({0})", remedy="cast it: gw.u32(x)"),
     "sqrt": _float(np.sqrt),
     "exp": _float(np.exp),

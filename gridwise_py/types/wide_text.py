@@ -18,7 +18,7 @@ _NATIVE = {
     "minimum": "select({1}, {0}, {0} <= {1})", "maximum": "select({1}, {0}, {0} >= {1})",
     "negative": "({T}(0) - {0})", "not": "~({0})", "abs": "select({0}, {T}(0) - {0}, {0} < {T}(0))",
     "sign": "({T}({0} > {T}(0)) - {T}({0} < {T}(0)))",
-    **{kind: f"{kind}({{0}})" for kind in ("sqrt", "floor", "ceil")}, "rint": "round({0})", "isnan": "f64_is_nan({0})",
+    **{kind: f"{kind}({{0}})" for kind in ("sqrt", "floor", "ceil")}, "rint": "round({0})",
 }  # fmt: skip
 _NATIVE_OF = {
     ("!=", "f64"): "(!({0} == {1}))", ("negative", "f64"): "-({0})", ("abs", "f64"): "abs({0})",
@@ -53,7 +53,7 @@ _PAIRS_CAST = {
     ("u64", "u64"): "{0}",
 }  # fmt: skip
 #: What pairs of words do with f64, too.
-_MOVED = ("select", "leaf", "single", "number", "component", "gather", "previous", "next", "flip")
+_MOVED = ("select", "bitcast", "leaf", "single", "number", "component", "gather", "previous", "next", "flip")
 
 
 def representation(type_name: str, pairs: bool) -> str:
@@ -63,7 +63,8 @@ def representation(type_name: str, pairs: bool) -> str:
 
 def needs_doubles(kind: str, gives: str, takes: str | None) -> bool:
     """Whether an operation is one that only devices with float64 do; see `operation_text`."""
-    return "f64" in (gives, takes) and kind not in _MOVED and (kind, takes, gives) != ("cast", "f64", "f32")
+    is_known = kind in _MOVED or (kind, takes, gives) == ("cast", "f64", "f32")
+    return "f64" in (gives, takes) and not is_known
 
 
 def wide_text(kind: str, gives: str, takes: str, args: Sequence[str], pairs: bool) -> str:
@@ -78,7 +79,9 @@ def wide_text(kind: str, gives: str, takes: str, args: Sequence[str], pairs: boo
     """
     if kind == "select":
         return f"select({args[2]}, {args[1]}, {args[0]})"
-    if kind in ("cast", "bitcast"):
+    if kind == "bitcast":
+        return args[0] if pairs else f"bitcast<{gives}>({args[0]})"
+    if kind == "cast":
         return _cast(gives, takes, pairs).format(args[0])
     if pairs:
         text = _PAIRS_OF.get((kind, takes)) or _PAIRS[kind]
@@ -95,6 +98,11 @@ def _cast(gives: str, takes: str, pairs: bool) -> str:
         return _PAIRS_CAST.get((takes, gives)) or _PAIRS_CAST[unsigned[0], unsigned[1]]
     if gives == "bool":
         return f"!({{0}} == {takes}(0))"
-    if takes == "bool":
-        return f"{gives}(select(0u, 1u, {{0}}))"
-    return f"bitcast<{gives}>({{0}})" if {gives, takes} == set(_INTEGERS) else f"{gives}({{0}})"
+    unsigned = "u64(select(0u, 1u, {0}))" if takes == "bool" else "u64({0})" if takes == "u32" else None
+    if gives == "i64" and unsigned:  # naga 29 makes of i64(x) of a u32 what it is of an i32
+        return f"bitcast<i64>({unsigned})"
+    if takes == "i32" and gives in _INTEGERS:
+        return f"{gives}_of_words(vec2<u32>(bitcast<u32>({{0}}), bitcast<u32>({{0}} >> 31u)))"
+    if {gives, takes} == set(_INTEGERS):
+        return f"bitcast<{gives}>({{0}})"
+    return f"{gives}({unsigned})" if takes == "bool" else f"{gives}({{0}})"
