@@ -435,8 +435,6 @@ def where(condition: Any, a: Any = None, b: Any = None, *, device: wgpu.GPUDevic
     datatype = made.promote({"a": a, "b": b}, ITEM_DATATYPES, computes=False)
     first, second = (np.asarray(made.convert(name, datatype)) for name in ("a", "b"))
     dtype, function = datatype.dtype, cast(Any, expressions.where)
-    if dtype.kind == "c":  # two numbers each
-        parts = ([np.asarray(each.real), np.asarray(each.imag)] for each in (first, second))
-        real, imaginary = (_compute(call, function, [chosen, *each], np.float32, None, device) for each in zip(*parts))
-        return numpy_result(np.asarray(real + 1j * imaginary, dtype))
-    return _compute(call, function, [chosen, first, second], dtype, None, device)
+    words: Any = np.uint64 if dtype.kind == "c" else dtype
+    given = (np.asarray(items, dtype).view(words) for items in (first, second))
+    return _compute(call, function, [chosen, *given], words, None, device).view(dtype)

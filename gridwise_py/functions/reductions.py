@@ -27,7 +27,7 @@ from ..runtime.host_items import integers_and_nulls, with_missing
 from ..streaming import in_windows, takes_windows
 from ..types import expression_functions
 from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, ItemDatatypeLike, Struct, as_datatype
-from ..types.expression import LEAF_DATATYPES, Expression, f32
+from ..types.expression import Expression, f32
 from ..types.operators import Add, BinOp, BinOpLike, Max, Min, Multiply, Or, as_binop
 from ..types.program import Flat
 from ..warn import warn
@@ -238,9 +238,9 @@ def numbers_and_mask(call: str, x: Any, where: Any, device: Any, *, narrow: bool
         number = ~np.isnan(items) if items.dtype.kind in "fc" else None
     elif isinstance(items, Expression) or items.dtype.kind in "fc":
         if isinstance(items, Array):
-            argument_datatype(call, "x", x, items.dtype, LEAF_DATATYPES)
+            argument_datatype(call, "x", x, items.dtype, STORAGE_DATATYPES)
         value = items.as_expression()
-        number = ~expression_functions.isnan(value) if value.type == "f32" else None
+        number = ~expression_functions.isnan(value) if value.type in ("f32", "f64") else None
     if number is None or mask is None:
         return items, True if number is None and mask is None else number if mask is None else mask
     return items, number & mask
@@ -375,10 +375,10 @@ class Combination:
             identity = self.op.identity_for(as_datatype(items.dtype.newbyteorder("="), ITEM_DATATYPES))
             return self, np.where(mask, items, identity)
         if isinstance(items, Array):
-            if items.datatype.is_several or items.datatype.itemsize_bytes > 4:
+            if items.datatype.is_several:
                 raise DatatypeError(
-                    f"{self.call}: where= of an Array of {items.datatype} is not here, as expressions have items of 4 "
-                    f"bytes; give the items that count, gw.compress(where, x)"
+                    f"{self.call}: where= of an Array of {items.datatype} is not here, as expressions have real "
+                    f"numbers; give the items that count, gw.compress(where, x)"
                 )
             if results.asked is None and (items.dtype.kind == "f" or not results.widens):
                 results = replace(results, asked=items.datatype)
@@ -387,7 +387,7 @@ class Combination:
         of, chosen = replace(self, results=results), expression_functions.where(mask, value, identity)
         # Only stored floats are combined as integers.
         asked = None if results.asked is None else as_datatype(results.asked, ITEM_DATATYPES)
-        truncates = chosen.type == "f32" and asked is not None and asked.dtype.kind in "iu"
+        truncates = chosen.type in ("f32", "f64") and asked is not None and asked.dtype.kind in "iu"
         if own_shape == ():  # one item has neither axes nor more dimensions
             axes_of(self.call, self.axis, 0)
             of = replace(of, axis=None, keepdims=False)

@@ -50,6 +50,7 @@ from .arguments import (
     deliver,
     device_of,
     keep_primitive,
+    stored_if_wide,
     stored_leaves,
     without_doubles,
 )
@@ -522,7 +523,7 @@ def _place(call: str, op: BinOp, skips_nan: bool = False):
             x, axis = _behind_numbers(call, x, axis, -np.inf if op is ArgMax else np.inf, device)
         if axis is not None:
             integer(f"{call}: axis", axis)
-        return deliver(call, Reduction(call, x, device, axis, keepdims).places(op), out, casting)
+        return deliver(call, Reduction(call, stored_if_wide(x), device, axis, keepdims).places(op), out, casting)
 
     return place
 
@@ -619,7 +620,7 @@ def minmax(x: Reducible, *, device: wgpu.GPUDevice | None = None) -> MinAndMax:
     >>> int(low), int(high)
     (1, 3)
     """
-    items = Reduction("gw.minmax()", x, device)
+    items = Reduction("gw.minmax()", stored_if_wide(x), device)
     if items.is_wide:
         ends = [reduce(items.array, op, device=device) for op in (Min, Max)]
         return MinAndMax(*(ends if items.on_gpu else [end.to_numpy()[()] for end in ends]))
@@ -659,7 +660,7 @@ def argminmax(x: Reducible, *, device: wgpu.GPUDevice | None = None) -> ArgMinAn
     >>> int(found.argmin), int(found.argmax), int(found.min), int(found.max)
     (1, 0, 1, 3)
     """
-    items = Reduction("gw.argminmax()", x, device)
+    items = Reduction("gw.argminmax()", stored_if_wide(x), device)
     if items.is_wide:
         places = [items.run(*items.rank(op), output=_INDEX) for op in (ArgMin, ArgMax)]
         values: list[Any] = [take(items.array.ravel(), place) for place in places]
@@ -715,7 +716,6 @@ def find_if(x: Findable, predicate: Callable[[Any], Any] | Expression, *, device
     Parameters
     ----------
     x : numpy.ndarray, Array, ChunkedArray or expression
-        With items of up to 4 bytes.
     predicate : callable or expression
         ``lambda x: x > 3``, or an expression of a leaf, ``gw.f32("x") > 3``. It may use other Arrays, item by item.
     device : wgpu.GPUDevice, optional
@@ -729,7 +729,7 @@ def find_if(x: Findable, predicate: Callable[[Any], Any] | Expression, *, device
     Raises
     ------
     DatatypeError
-        If items have 8 bytes: give their condition to `find`. Or if the leaf is of another datatype.
+        If the leaf is of another datatype.
 
     Examples
     --------
@@ -740,17 +740,12 @@ def find_if(x: Findable, predicate: Callable[[Any], Any] | Expression, *, device
     call = Call("gw.find_if()", device)
     items = x if isinstance(x, EXPRESSIONS) else call.items("input", x, chunked=True)
     if isinstance(items, Expression):
-        datatype, made = as_datatype(items.type, LEAF_DATATYPES), items
+        datatype, made = as_datatype(items.type, ITEM_DATATYPES), items
     else:
         items = narrow_numbers(x, items) if isinstance(items, np.ndarray) else items
         if items.ndim != 1:
             items = items.ravel()
-        if items.dtype.itemsize == 8:
-            raise DatatypeError(
-                f"{call}: x is of {items.dtype}, but a predicate computes with items of up to 4 bytes; convert x, or "
-                f"give the condition itself, gw.find(x > 3), which numpy computes of its arrays"
-            )
-        datatype = call.hold("input", items, x, LEAF_DATATYPES)
+        datatype = call.hold("input", items, x)
         made = leaf("input", datatype)
     if isinstance(predicate, Expression):
         flat = flat_of(predicate)

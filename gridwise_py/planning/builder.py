@@ -333,10 +333,10 @@ class PlanBuilder:
         params = {f"{name}_offset": operand.offset for name, operand in operands.items()}
         for name, source in (*sources.items(), *sinks.items()):
             params |= source.params(name, texts[name].fields)
-        small = {leaf for name in sources for leaf, operand in leaves[name].items() if operand.item_bytes != 4}
+        by_rows = {leaf for name in texts for leaf, operand in leaves[name].items() if operand.item_bytes != 4}
         computing = "".join(text.text for text in texts.values())
         features: tuple[str, ...] = ()
-        if any(source.program.is_wide for source in sources.values()):
+        if any(each.program.is_wide for each in (*sources.values(), *sinks.values())):
             computing = wide_functions(computing, pairs) + computing
             features = () if pairs else FEATURES_OF_FLOAT64 if "f64" in computing else FEATURES_OF_FLOAT64[1:]
         reached = {
@@ -350,7 +350,7 @@ class PlanBuilder:
                 operand.item_bytes,
                 writable=name in written,
                 segments=reached[name].items(operand.item_bytes),
-                rows=rows or name in small,
+                rows=rows or name in by_rows,
                 contended=name in memory.contended,
             )
             for name, operand in operands.items()
@@ -358,8 +358,7 @@ class PlanBuilder:
         places = tuple(part.place for part in (*parts.values(), *chunks.values()))
         return _Reach(
             bindings,
-            accessors.bindings(tuple(declarations), places, named, by_segment=by_segment)
-            + computing,
+            accessors.bindings(tuple(declarations), places, named, by_segment=by_segment) + computing,
             params,
             {
                 "operand_names": list(leaves),
@@ -442,7 +441,7 @@ def _computing_texts(
         name: source_text(name, each.program, each.is_struct, rows, each.is_pair, pairs=pairs)
         for name, each in sources.items()
     }
-    texts |= {name: sink_text(name, each.program, each.words, each.kind) for name, each in sinks.items()}
+    texts |= {name: sink_text(name, each.program, each.words, each.kind, pairs=pairs) for name, each in sinks.items()}
     if counted:
         texts = {name: replace(text, text=_ending_with_the_count(name, text.text)) for name, text in texts.items()}
     return texts

@@ -5,22 +5,23 @@ accessors of its leaves, ``load_NAME_0`` and so on, and this module writes ``loa
 a value, bools as 0 and 1. Of a struct it writes ``load_acc_NAME`` and ``load4_acc_NAME`` (lib/accumulators.wgsl).
 
 Names in the text are numbers, so equal programs give equal texts. Numbers, lengths and the first item of a window are
-fields of `Params`. Operators serve four items at once; what is read at other items, functions in WGSL, and programs with
-numbers of 8 bytes go one by one: four of these read their leaves at once, and call the function of one item.
+fields of `Params`. Operators serve four items at once; what is read at other items, and functions in WGSL, go one by
+one. So do programs with numbers of 8 bytes: four items read their leaves at once, and call the function of one item.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 from ..types.datatype import STORAGE_DATATYPES
 from ..types.operations import operation_text
 from ..types.program import Program, Step
 from ..types.wgsl_function import function_texts
-from ..types.wide_text import WIDE_TYPES, representation
+from ..types.wide_text import WIDE_TYPES
 from .layout import Operand
 from .shaders import compose
 
@@ -164,43 +165,50 @@ def _wide_text(name: str, program: Program, is_struct: bool, rows: bool, pairs: 
     """Return the text for an expression with numbers of 8 bytes: the function of an item, given those of its leaves."""
     fields: dict[str, None] = {}
     functions, names = function_texts(name, program)
-    writer = _WideWriter(name, program, fields, names, pairs)
+    writer = _WideWriter(name, program, 1, fields, names, pairs)
     body = writer.struct() if is_struct else writer.single()
-    is_wide = not is_struct and program.types[0] in WIDE_TYPES
-    item, four = ("Acc", "Quad") if is_struct else (
-        ("vec2<u32>", "array<vec4<u32>, 2>") if is_wide else ("u32", "vec4<u32>")
-    )  # fmt: skip
-    types = [_item_type(program.leaves[k].datatype) for k in writer.leaves]
-    heads = "".join(f", x_{k}: {each}" for k, each in zip(writer.leaves, types, strict=True))
+    item = "Acc" if is_struct else item_type(program.types[0])
+    leaves = {k: program.leaves[k].datatype for k in writer.leaves}
+    heads = "".join(f", x_{k}: {item_type(each)}" for k, each in leaves.items())
     ones = "".join(f", load_{name}_{k}({at})" for k, at in writer.leaves.items())
-    calls = [
-        f"item_{name}(i + {lane}u"
-        + "".join(f", {_lane(f'x_{k}', program.leaves[k].datatype, lane)}" for k in writer.leaves) + ")"
-        for lane in range(4)
-    ]  # fmt: skip
-    if is_wide:
-        calls = [f"vec4<u32>({a}, {b})" for a, b in (calls[:2], calls[2:])]
+    parts = ["".join(f", {lane_of(f'x_{k}', each, lane)}" for k, each in leaves.items()) for lane in range(4)]
+    calls = [f"item_{name}(i + {lane}u{part})" for lane, part in enumerate(parts)]
     acc = "_acc" if is_struct else ""
     lines = [
         f"// {name} is computed in {len(program.steps)} steps.", *functions,
         f"fn item_{name}(i: u32{heads}) -> {item} {{", *(f"  {line}" for line in body), "}",
         f"fn load{acc}_{name}(i: u32) -> {item} {{ return item_{name}(i{ones}); }}",
-        f"fn load4{acc}_{name}(i: u32) -> {four} {{",
+        f"fn load4{acc}_{name}(i: u32) -> {'Quad' if is_struct else four_items(item)} {{",
         *(f"  let x_{k} = load4_{name}_{k}({at});" for k, at in writer.leaves.items()),
-        f"  return {four}({', '.join(calls)});", "}",
+        f"  return {joined(item, calls)};", "}",
     ]  # fmt: skip
     if rows and not is_struct:
+        is_wide = program.types[0] in WIDE_TYPES
         row = f"vec4<u32>(load_{name}(i), load_{name}(i + 1u))" if is_wide else f"load4_{name}(i)"
         lines.append(f"fn load_row_{name}(i: u32) -> vec4<u32> {{ return {row}; }}")
     return SourceText("\n".join(lines) + "\n", tuple(fields))
 
 
-def _item_type(datatype: str) -> str:
+def item_type(datatype: str) -> str:
     """Return the type of an item as it is in memory."""
     return "vec2<u32>" if STORAGE_DATATYPES[datatype].itemsize_bytes == 8 else "u32"
 
 
-def _lane(four: str, datatype: str, lane: int) -> str:
+def four_items(item: str) -> str:
+    """Return the type of four items of a type in memory."""
+    return {"vec2<u32>": "array<vec4<u32>, 2>", "u32": "vec4<u32>"}[item]
+
+
+def joined(item: str, four: Sequence[str]) -> str:
+    """Return the text of four items of a type, as a kernel stores them."""
+    if item == "Acc":
+        return f"Quad({', '.join(four)})"
+    if item == "vec2<u32>":
+        four = [f"vec4<u32>({', '.join(four[:2])})", f"vec4<u32>({', '.join(four[2:])})"]
+    return f"{four_items(item)}({', '.join(four)})"
+
+
+def lane_of(four: str, datatype: str, lane: int) -> str:
     """Return one of four items that were read at once; behind the bits of a small one there may be others."""
     size = STORAGE_DATATYPES[datatype].itemsize_bytes
     if size == 8:
@@ -253,13 +261,15 @@ class _Position:
 class Writer:
     """Writes the body of a function: one ``let`` for each step at each position."""
 
-    #: Whether integers of 8 bytes are pairs of words.
-    _pairs = False
-
-    def __init__(self, name: str, program: Program, lanes: int, fields: dict[str, None], functions: dict[object, str]):
+    def __init__(
+        self, name: str, program: Program, lanes: int, fields: dict[str, None], functions: dict[object, str],
+        pairs: bool = False,
+    ):  # fmt: skip
         self._name = name
         self._program = program
-        self._fields = fields
+        self.fields: dict[str, None] = fields
+        #: Whether integers of 8 bytes are pairs of words.
+        self._pairs = pairs
         self._functions = functions
         self._lines: list[str] = []
         self._values: dict[tuple[object, str], str] = {}
@@ -309,7 +319,7 @@ class Writer:
         return found
 
     def _field(self, name: str) -> str:
-        self._fields[f"{self._name}_{name}"] = None
+        self.fields[f"{self._name}_{name}"] = None
         return f"params.{self._name}_{name}"
 
     def _index(self, position: _Position) -> str:
@@ -452,11 +462,8 @@ class Writer:
 class _WideWriter(Writer):
     """Writes the body of the function of one item, whose leaves at this item are its parameters."""
 
-    def __init__(
-        self, name: str, program: Program, fields: dict[str, None], functions: dict[object, str], pairs: bool
-    ):
-        super().__init__(name, program, 1, fields, functions)
-        self._pairs = pairs
+    def __init__(self, *args: Any):
+        super().__init__(*args)
         #: Those leaves, and the texts of the index that they are read at.
         self.leaves: dict[int, str] = {}
 

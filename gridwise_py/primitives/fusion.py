@@ -186,7 +186,8 @@ class Fusion:
             if items and layout[flat.names[k]].length == 0:
                 raise LengthError(f"items of {flat.names[k]} are gathered, but it is empty; give at least one item")
         return Source(
-            items * len(program.results), "", item_bytes=self.datatype.element_bytes, program=program, leaves=tuple(layout[name] for name in flat.names),
+            items * len(program.results), "", item_bytes=self.datatype.element_bytes, program=program,
+            leaves=tuple(layout[name] for name in flat.names),
             numbers=flat.numbers, scalars=tuple(layout.values_given.get(name, (0,))[0] for name, _ in flat.scalars),
             end=max(items, 1) - 1, is_struct=bool(flat.fields),
         )  # fmt: skip

@@ -10,7 +10,7 @@ from ..errors import ArgumentError, DatatypeError
 from ..planning.layout import Layout, Operand
 from ..planning.signature import ValueRule
 from ..planning.sink import Sink
-from ..types.datatype import DATATYPES, Datatype, Struct
+from ..types.datatype import VALUE_DATATYPES, Datatype, Struct
 from ..types.evaluation import value_of
 from ..types.expression import Expression, Later
 from ..types.expression_functions import StructExpression
@@ -36,9 +36,9 @@ class MappedOutput:
 
     def __init__(self, output: Any, result: Datatype):
         self._result = result
-        if not isinstance(result, Struct) and result.name not in DATATYPES:
+        if not isinstance(result, Struct) and result.name not in VALUE_DATATYPES:
             raise DatatypeError(
-                f"output= takes results of u32, i32, f32 or structs of them, not of {result}; give result_dtype="
+                f"output= takes results of 4 or 8 bytes or structs of words, not of {result}; give result_dtype="
             )
         placeholder = _placeholder(result)
         found = output.resolve({"result": placeholder}, {}) if isinstance(output, Later) else output

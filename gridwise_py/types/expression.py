@@ -1,7 +1,8 @@
 """Expressions: arrays that are not stored. Plain data; a kernel that reads one computes its items as it goes.
 
-A node has a type (u32, i32, f32, u64, i64, f64 or bool) and arguments, which are nodes. `types.program` turns an expression into a
-list of steps, `types.evaluation` computes their value in numpy, and `planning.source` writes them as WGSL.
+A node has a type (u32, i32, f32, u64, i64, f64 or bool) and arguments, which are nodes. `types.program` turns an
+expression into a list of steps, `types.evaluation` computes their value in numpy, and `planning.source` writes them as
+WGSL.
 """
 
 from __future__ import annotations

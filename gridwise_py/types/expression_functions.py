@@ -208,9 +208,10 @@ def nan_to_num(x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -
     if value.type not in _INFINITY:
         return value
     ends = np.finfo(NUMPY_TYPES[value.type])
-    low, high = float(ends.min) if neginf is None else neginf, float(ends.max) if posinf is None else posinf
-    finite = where(isinf(value), where(bitcast(_INFINITY[value.type][0].replace("u", "i"), value) < 0, low, high), value)
-    return where(isnan(value), as_node(nan, value.type), finite)
+    low = as_node(float(ends.min) if neginf is None else neginf, value.type)
+    high = as_node(float(ends.max) if posinf is None else posinf, value.type)
+    is_negative = (bitcast(_INFINITY[value.type][0], value) >> 8 * NUMPY_TYPES[value.type].itemsize - 1) != 0
+    return where(isnan(value), as_node(nan, value.type), where(isinf(value), where(is_negative, low, high), value))
 
 
 @deferred

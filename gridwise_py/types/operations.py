@@ -37,7 +37,8 @@ class Operation:
         The types that it takes.
     numpy : callable
     text : str
-        WGSL for types of 4 bytes, with ``{0}``, ``{1}`` for the operands, ``{T}`` for their type and ``{U}`` for as many u32.
+        WGSL, with ``{0}``, ``{1}`` for the operands, ``{T}`` for their type and ``{U}`` for as many u32. Types of 8
+        bytes have theirs in `wide_text`.
     texts : dict from str to str
         Of types with another text.
     functions : dict from str to WgslFunction
@@ -116,7 +117,10 @@ OPERATIONS: dict[str, Operation] = {
     "//": _divided("//", np.floor_divide, FLOOR_QUOTIENT),
     "%": _divided("%", np.remainder, REMAINDER),
     "**": Operation(
-        ("f32", "u64", "i64"), _power, "", functions=POWER,
+        ("f32", "u64", "i64"),
+        _power,
+        "",
+        functions=POWER,
         remedy="give an integer from 1 to 64, x ** 3, or cast: gw.f32(x)",
     ),
     "<": _compared("<", operator.lt),

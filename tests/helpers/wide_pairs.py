@@ -157,7 +157,9 @@ def run(device: wgpu.GPUDevice, pairs: int, seed: int, *, words: bool) -> list[s
     """Return the differences among so many pairs."""
     device = device_with(device, label="pairs of words") if words else device
     found: list[str] = []
-    for number, (name, function, items) in zip(range(pairs), cases(np.random.default_rng(seed), words=words)):
+    for number, (name, function, items) in zip(
+        range(pairs), cases(np.random.default_rng(seed), words=words), strict=False
+    ):
         want = outcome(lambda: _by_numpy(function, name, tuple(items)))  # noqa: B023
         on_gpu = [gw.asarray(x, device) if np.ndim(x) else x for x in items]
         expression = outcome(lambda: _by_gpu(function, name, on_gpu))  # noqa: B023
