@@ -22,7 +22,7 @@ from ..types import expression_functions as expressions
 from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, VALUE_DATATYPES
 from ..types.expression import LEAF_DATATYPES, Expression, Later, Operators, converted, f32, f64, u32
 from ..types.expression_functions import StructExpression
-from ..types.operations import NUMPY_TYPES
+from ..types.operations import INTEGERS, NUMPY_TYPES
 from ..types.operators import BinOp, Max, Min
 from ..types.options import integer
 from .arguments import Call, argument_array, argument_datatype, deliver, device_of, is_weak, numpy_result
@@ -77,7 +77,8 @@ def _compute(
     """Return a function of numpy arrays, computed on the GPU, in a dtype of numpy."""
     device = device_of(device=device)
     for items in given:
-        argument_datatype(call, "x", items, items.dtype, STORAGE_DATATYPES)
+        known = LEAF_DATATYPES if items.dtype.kind in "mM" else STORAGE_DATATYPES  # an integer is no NaT
+        argument_datatype(call, "x", items, items.dtype, known)
     try:
         shape = np.broadcast_shapes(*(items.shape for items in given))
     except ValueError as error:
@@ -180,7 +181,10 @@ def round(x: Any, decimals: int = 0, out: Any = None, *, device: wgpu.GPUDevice 
         on_gpu = f"gw.rint(gw.f32(x) * 1e{decimals}) / 1e{decimals}"
         remedy = on_gpu if _is_later(x) else f"np.round(x, {decimals})"
         raise ArgumentError(f"gw.round(): decimals={decimals}, but only integers are rounded to; give {remedy}")
-    is_whole = not _is_later(x) and _one_host("gw.round()", x).dtype.kind in "iu"
+    if isinstance(x, Operators) and not isinstance(x, Later):
+        is_whole = x.as_expression().type in INTEGERS
+    else:
+        is_whole = not _is_later(x) and _one_host("gw.round()", x).dtype.kind in "iu"
     return floor(x, out, device=device) if is_whole else rint(x, out, device=device)
 
 

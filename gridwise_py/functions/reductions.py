@@ -469,7 +469,8 @@ def _combine_numbers(of: Combination, x: Any, out: Any, initial: Any, where: Any
         return deliver(of.call, found, out, "unsafe")
     counts = asarray(mask, of.device) if isinstance(items, Array) and items.ndim else mask
     some = Combination(of.call, Or, Results("bool"), of.device, of.axis, of.keepdims and found.ndim > 0).of(counts)
-    chosen = asarray(expression_functions.where(some, f32(found), np.nan))
+    value = found.as_expression()
+    chosen = asarray(expression_functions.where(some, value if value.type == "f64" else f32(value), np.nan))
     return deliver(of.call, chosen.astype(found.datatype, copy=False).reshape(found.shape), out, "unsafe")
 
 
@@ -509,8 +510,7 @@ def reduce(
     initial : number, numpy array or Array of one item, optional
         What is combined in front of all items; the result where there are none.
     where : numpy.ndarray, Array or expression of bool, default True
-        Which items count, of a shape that is broadcast to that of `x`. Of an Array with items of 8 bytes not
-        with `axis`.
+        Which items count, of a shape that is broadcast to that of `x`.
     deterministic, compensated : bool, default False
         For floats: the same bits everywhere; a sum whose error hardly grows with n. See `Reduce`.
     out : numpy.ndarray or Array, optional
@@ -581,8 +581,7 @@ def _summing(call: str, op: BinOp, skips_nan: bool = False) -> SumCall:
         initial : number, numpy array or Array of one item, optional
             What is combined in front of all items; the result where there are none.
         where : numpy.ndarray, Array or expression of bool, default True
-            Which items count, of a shape that is broadcast to that of `x`. Of an Array with items of 8 bytes not
-            with `axis`.
+            Which items count, of a shape that is broadcast to that of `x`.
         deterministic, compensated : bool, default False
             For floats: the same bits everywhere; a sum whose error hardly grows with n, which products do not have. See
             `Reduce`.
@@ -706,7 +705,7 @@ def _extreme(call: str, op: BinOp, skips_nan: bool = False) -> ExtremeCall:
             What is combined in front of all items; the result where there are none.
         where : numpy.ndarray, Array or expression of bool, default True
             Which items count, of a shape that is broadcast to that of `x`. With it `initial` is needed,
-            as in numpy. Of an Array with items of 8 bytes not with `axis`.
+            as in numpy.
         dtype : Datatype, str or numpy dtype, optional
             Of the result, and what items are converted to as they are read; by default that of `x`.
         device : wgpu.GPUDevice, optional

@@ -118,12 +118,15 @@ fn i64_power(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
 
 // ---- conversions
 fn u64_of_i32(x: i32) -> vec2<u32> { return vec2<u32>(bitcast<u32>(x), bitcast<u32>(x >> 31u)); }
+// Rounded to nearest, ties to even, by integers: devices differ in f32(x).
 fn f32_of_u64(x: vec2<u32>) -> f32 {
-  if (x.y == 0u) { return f32(x.x); }
-  let zeros = countLeadingZeros(x.y);
+  if (all(x == vec2<u32>(0u))) { return 0.0; }
+  let zeros = select(countLeadingZeros(x.y), 32u + countLeadingZeros(x.x), x.y == 0u);
   let leading = u64_left(x, zeros);
-  // The last bit says whether there are more: f32 rounds once.
-  return f32(leading.y | min(leading.x, 1u)) * bitcast<f32>((159u - zeros) << 23u);
+  let kept = leading.y >> 8u;
+  let rest = (leading.y << 24u) | min(leading.x, 1u);
+  let up = select(0u, 1u, rest > 0x80000000u || (rest == 0x80000000u && (kept & 1u) == 1u));
+  return bitcast<f32>(((189u - zeros) << 23u) + kept + up);
 }
 fn f32_of_i64(x: vec2<u32>) -> f32 {
   let size = f32_of_u64(i64_magnitude(x));
