@@ -71,7 +71,7 @@ class MappedOutput:
         program = self.flat.program.with_leaves(order)
         sink = Sink.of(
             layout[name], program=program, words=words, numbers=self.flat.numbers,
-            scalars=tuple(layout.values_given.get(each, (0,))[0] for each, _ in self.flat.scalars),
+            scalars=self.flat.scalar_words(layout.values_given),
         )  # fmt: skip
         operands: dict[str, Operand] = dict(layout)
         return Layout(operands | {name: sink}, layout.values_given)

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import ArgumentError, DatatypeError, ImplicitConversionError
 from ..namespace import with_answers
-from .datatype import STORAGE_DATATYPES, Datatype, Struct, as_datatype, conversion, value_words
+from .datatype import STORAGE_DATATYPES, VALUE_DATATYPES, Datatype, Struct, as_datatype, conversion, value_words
 from .evaluation import value_of
 from .operations import INTEGERS, NUMPY_TYPES, OPERATIONS
 from .program import Bound, Leaf, Stored, flatten
@@ -446,10 +446,10 @@ def scalar(name: str, datatype: Any) -> Expression:
     ----------
     name : str
     datatype : Datatype, str or numpy dtype
-        u32, i32 or f32.
+        Of 4 or 8 bytes.
     """
     _check_name(name)
-    found = as_datatype(datatype)
+    found = as_datatype(datatype, VALUE_DATATYPES)
     return Expression("scalar", found.name, (), name)
 
 

@@ -6,6 +6,7 @@ text that is written from a program is the same for ``2 * x`` and ``3 * y``.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,7 +18,7 @@ from ..errors import ArgumentError
 from ..settings import ShaderChecks, strictest
 from .datatype import DATATYPES, VALUE_DATATYPES, Datatype, Struct
 from .shapes import check_one_shape
-from .wide_text import WIDE_TYPES, needs_doubles
+from .wide_text import WIDE_TYPES, needs_doubles, word_count
 
 #: Steps that compute their operand at another item.
 MOVES = ("previous", "next", "flip", "gather")
@@ -120,8 +121,8 @@ class Step:
     args : tuple of int
         The numbers of the steps that it uses.
     value : object
-        For a leaf, a number or a scalar, its number among them; for a component of a leaf, that and its place; else the
-        value of the expression.
+        For a leaf its number among them; for a number or a scalar that of its first word; for a component of a leaf its
+        number and place; else the value of the expression.
     """
 
     kind: str
@@ -273,8 +274,11 @@ class Flat:
 
     def number(self, step: Step) -> np.ndarray:
         """Return the words of a number."""
-        words = 2 if step.type in WIDE_TYPES else 1
-        return np.array(self.numbers[step.number : step.number + words], np.uint32)
+        return np.array(self.numbers[step.number : step.number + word_count(step.type)], np.uint32)
+
+    def scalar_words(self, given: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
+        """Return the words of the scalars that a call gave, one after the other; those of others are 0."""
+        return tuple(word for name, kind in self.scalars for word in given.get(name, (0,) * word_count(kind)))
 
     @property
     def shape(self) -> tuple[int, ...] | None:
@@ -429,7 +433,8 @@ class _Flattening:
             raise ArgumentError(f"the expression has two scalars {name!r}, of {self._scalars[name]} and {type_name}")
         if any(leaf.name == name for leaf in self._found):
             raise ArgumentError(f"the expression has a leaf and a scalar {name!r}; rename one of them")
-        return list(self._scalars).index(name)
+        before = itertools.takewhile(lambda other: other != name, self._scalars)
+        return sum(word_count(self._scalars[other]) for other in before)
 
     def _leaf(self, value: Any) -> int:
         is_argument = isinstance(value, Leaf)

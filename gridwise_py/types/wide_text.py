@@ -56,9 +56,9 @@ _PAIRS_CAST = {
 _MOVED = ("select", "bitcast", "leaf", "single", "number", "component", "gather", "previous", "next", "flip")
 
 
-def representation(type_name: str, pairs: bool) -> str:
-    """Return the WGSL type of values of a type of expressions."""
-    return "vec2<u32>" if pairs and type_name in WIDE_TYPES else type_name
+def word_count(type_name: str) -> int:
+    """Return how many words a number of a type is."""
+    return 2 if type_name in WIDE_TYPES else 1
 
 
 def needs_doubles(kind: str, gives: str, takes: str | None) -> bool:

@@ -179,3 +179,17 @@ def test_roots_are_within_two_ulps(device):
     items = rng.integers(0, 0x7FF0 << 48, 20_000, dtype=np.uint64).view(np.float64)
     found = gw.asarray(gw.sqrt(gw.asarray(items, device))).to_numpy().view(np.int64)
     assert np.abs(found - np.sqrt(items).view(np.int64)).max() <= 2
+
+
+@pytest.mark.parametrize("words", [False, True])
+def test_numbers_of_8_bytes_are_given_with_the_arrays(request, words):
+    device, items = _device(request, words), np.array([1, -2, 2**40])
+    first, second, third = gw.scalar("first", "i64"), gw.scalar("second", "u32"), gw.scalar("third", "u64")
+    made = gw.i64("x") * first + second + gw.i64(third)
+    given = {"x": items, "first": 2**33 + 1, "second": 7, "third": 2**63 + 5}
+    wanted = items * given["first"] + 7 + np.uint64(given["third"]).astype(np.int64)
+    np.testing.assert_array_equal(made.numpy(**given), wanted)
+    found = gw.Map(device, made).execute(**given | {"x": gw.asarray(items, device)}).output
+    np.testing.assert_array_equal(found.to_numpy(), wanted)
+    with pytest.raises(gw.DatatypeError, match="i64 does not hold"):
+        gw.Map(device, made).execute(**given | {"x": gw.asarray(items, device), "first": 2**63})
