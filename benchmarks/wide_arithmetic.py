@@ -25,8 +25,8 @@ def seconds_of(primitive: gw.Primitive, **arrays: gw.Array) -> float:
     """Return the median of the GPU's times."""
     call = primitive.bind(**arrays)
     call.execute(trials=5)
-    found = [call.execute(enable_gpu_timing=True).get_timing_result().gpu_total_time_ns for _ in range(15)]
-    return 1e-9 * statistics.median(sum(times) for times in found)
+    runs = [call.execute(enable_gpu_timing=True).get_timing_result() for _ in range(15)]
+    return 1e-9 * statistics.median(sum(time or 0.0 for time in run.gpu_total_time_ns or []) for run in runs)
 
 
 def inputs(dtype: str, n: int, device: wgpu.GPUDevice) -> tuple[gw.Array, gw.Array]:

@@ -6,6 +6,7 @@ On the host numpy's types come back, but floats of integers of up to 4 bytes are
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -263,7 +264,8 @@ def nan_to_num(
     if items.dtype == np.float16:  # whose ends are its own
         ends = np.finfo(np.float16)
         posinf, neginf = (float(ends.max) if posinf is None else posinf), float(ends.min) if neginf is None else neginf
-    return _compute(call, lambda array: function(array, nan, posinf, neginf), [items], items.dtype, None, device)
+    options = {"nan": nan, "posinf": posinf, "neginf": neginf}
+    return _compute(call, partial(function, **options), [items], items.dtype, None, device)
 
 
 @one_shot()

@@ -470,9 +470,9 @@ class _WideWriter(Writer):
     def _loaded(self, step: Step, position: _Position) -> str:
         if step.kind != "leaf" or not position.is_root:
             return super()._loaded(step, position)
-        at = "i" if step.value in self._program.streamed else f"{self._field('first')} + i"
-        self.leaves[step.value] = at
-        return self._widened(f"x_{step.value}", self._program.leaves[step.value].datatype)
+        at = "i" if step.number in self._program.streamed else f"{self._field('first')} + i"
+        self.leaves[step.number] = at
+        return self._widened(f"x_{step.number}", self._program.leaves[step.number].datatype)
 
 
 def _widened(text: str, datatype: str, lanes: int) -> str:
