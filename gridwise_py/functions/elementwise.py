@@ -327,7 +327,7 @@ def minimum(a: Any, b: Any, out: Any = None, *, device: wgpu.GPUDevice | None = 
     Parameters
     ----------
     a, b : numpy.ndarray, Array, expression or number
-        Promoted and broadcast as in numpy. Beside an Array or an expression, of u32, i32 or f32.
+        Promoted and broadcast as in numpy. On the GPU of one type, or one of 8 bytes.
     out : numpy.ndarray or Array, optional
         Where to put the result, of its shape and dtype.
     device : wgpu.GPUDevice, optional
@@ -408,8 +408,8 @@ def where(condition: Any, a: Any = None, b: Any = None, *, device: wgpu.GPUDevic
     condition : numpy.ndarray, Array, expression or bool
         On the GPU of bool.
     a, b : numpy.ndarray, Array, expression or number, or structs of expressions
-        Promoted and broadcast as in numpy, but Python's numbers do not wrap. On the GPU of one type; both are computed
-        for each item.
+        Promoted and broadcast as in numpy, but Python's numbers do not wrap. On the GPU of one type, or one of 8 bytes;
+        both are computed for each item.
     device : wgpu.GPUDevice, optional
         That computes on arrays of the host; by default `default_device()`.
 

@@ -31,6 +31,7 @@ from ..types.expression import (
     as_node,
     deferred,
     f32,
+    f64,
     gather,
     index,
     leaf,
@@ -43,6 +44,7 @@ from ..types.operators import Add, And, BinOp, Max, Min, Or
 from ..types.options import integer
 from ..types.program import Flat
 from ..types.struct_operators import ArgMax, ArgMin, ArgMinMax, ArgRank, MinMax, Moments, WideSum
+from ..types.wide_text import WIDE_TYPES
 from .arguments import (
     Call,
     HostItems,
@@ -379,6 +381,7 @@ def _host_items(call: str, x: Any) -> np.ndarray:
 
 def _of_four_bytes(call: str, x: Any, axis: AxisLike, mask: Any, device: Any) -> Any:
     """Return what variances are of: integers of 8 bytes as their distances from the least, in float32."""
+    x = _stored_integers(call, x)
     if isinstance(x, (Expression, StructExpression, ChunkedArray)):
         return x
     given: Any = x if isinstance(x, Array) else _host_items(call, x)
@@ -835,6 +838,13 @@ def _refuse_doubles(call: str, what: str) -> DatatypeError:
     )
 
 
+def _stored_integers(call: str, x: Any) -> Any:
+    """Return an expression of integers of 8 bytes as an Array, and all else as it is; refuse one of float64."""
+    if isinstance(x, Expression) and x.type == "f64":
+        raise _refuse_doubles(call, "x is of")
+    return stored_if_wide(x)
+
+
 def _as_asked(value: Any, asked: np.dtype[Any] | None, dtype: np.dtype[Any] | None) -> Any:
     """Return floats in the dtype that was asked for, or numpy's: of arrays of float16 it is float16."""
     is_half = dtype is not None and dtype.newbyteorder("=") == np.float16 and not isinstance(value, Array)
@@ -902,6 +912,7 @@ def _averaging(call: str, skips_nan: bool = False):
 
 def _mean(call: str, x: Any, along: tuple[AxisLike, bool], asked: np.dtype[Any] | None, mask: Any, device: Any) -> Any:
     """Return means along an axis, with ``keepdims``, or of all items."""
+    x = _stored_integers(call, x)
     if not isinstance(x, (Array, Expression, StructExpression, ChunkedArray)):
         x = without_doubles(x, argument_array(call, "x", x), device_of(device=device))
         found = np.dtype(np.float64) if asked == np.float64 and x.dtype.kind == "f" else x.dtype.newbyteorder("=")
@@ -1043,10 +1054,12 @@ def average(
         pair[1] = take(pair[1].ravel(), _along_axis(call, places, pair[0].shape, axis))
     if not _on_host(pair):
         target = device_of(*(each for each in pair if isinstance(each, Array)), device=device)
-        items, shares = (
-            f32(asarray(narrow_numbers(given, each), target) if isinstance(each, np.ndarray) else each)
+        stored = [
+            asarray(narrow_numbers(given, each), target) if isinstance(each, np.ndarray) else each
             for given, each in zip((x, weights), pair, strict=True)
-        )
+        ]
+        as_floats = f64 if any(each.as_expression().type in WIDE_TYPES for each in stored) else f32
+        items, shares = (as_floats(each) for each in stored)
         products: Any = items * shares
         if axis is not None or keepdims:
             products, shares = asarray(products), asarray(shares)

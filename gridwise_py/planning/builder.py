@@ -320,7 +320,8 @@ class PlanBuilder:
         sinks = {name: operand for name, operand in memory.writes.items() if isinstance(operand, Sink)}
         for each in (*sources.values(), *sinks.values()):
             if each.program.doubles is not None:
-                check_float64(f"{each.program.doubles!r} in an expression", self._capabilities)
+                what = "a conversion" if each.program.doubles == "cast" else repr(each.program.doubles)
+                check_float64(f"{what} in an expression", self._capabilities)
         pairs = "shader-int64" not in self._capabilities.features
         texts = _computing_texts(sources, sinks, rows=rows, counted=counted, pairs=pairs)
         leaves = {name: _leaves(name, operand) for name, operand in {**memory.reads, **memory.writes}.items()}

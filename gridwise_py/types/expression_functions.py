@@ -150,15 +150,15 @@ def _unary(kind: str, sentence: str) -> Callable[[Any], Any]:
     return function
 
 
-sqrt = _unary("sqrt", "Return the square root of f32, as an expression.")
+sqrt = _unary("sqrt", "Return the square root of floats, and of integers of 8 bytes in f64, as an expression.")
 exp = _unary("exp", "Return e to the power of f32, as an expression.")
 log = _unary("log", "Return the natural logarithm of f32, as an expression.")
 sin = _unary("sin", "Return the sine of f32, as an expression.")
 cos = _unary("cos", "Return the cosine of f32, as an expression.")
 tanh = _unary("tanh", "Return the hyperbolic tangent of f32, as an expression.")
-floor = _unary("floor", "Return f32 rounded down, as an expression.")
-ceil = _unary("ceil", "Return f32 rounded up, as an expression.")
-rint = _unary("rint", "Return f32 rounded to the nearest integer, ties to even, as an expression.")
+floor = _unary("floor", "Return floats rounded down, as an expression.")
+ceil = _unary("ceil", "Return floats rounded up, as an expression.")
+rint = _unary("rint", "Return floats rounded to the nearest integer, ties to even, as an expression.")
 sign = _unary("sign", "Return −1, 0 or 1, as an expression.")
 popcount = _unary("popcount", "Return the number of bits of u32 that are set, as an expression.")
 

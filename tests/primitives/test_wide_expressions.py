@@ -135,6 +135,7 @@ def test_expressions_are_read_where_arrays_are(request, n, words):
         np.testing.assert_array_equal(found.keys.to_numpy()[: keys.size], keys)
         np.testing.assert_array_equal(found.total.to_numpy()[: keys.size], [wanted[b == k].sum() for k in keys])
         assert gw.sum(x, where=small > 0).item() == a[0][b > 0].sum()
+        np.testing.assert_allclose(gw.std(x % 1_000).item(), (a[0] % 1_000).std(), rtol=1e-5)
 
 
 @pytest.mark.needs("shader-f64")
@@ -155,6 +156,9 @@ def test_floats_are_read_where_arrays_are(device):
     whole = gw.Scan(device, "f64", output=gw.i64(gw.result * 8)).execute(input=x).output.to_numpy()
     np.testing.assert_allclose(whole, np.trunc(np.cumsum(items) * 8), atol=1)
     np.testing.assert_array_equal(gw.find_if(x, lambda x: x > 1.5).item(), np.argmax(items > 1.5))
+    with pytest.raises(gw.DatatypeError, match=r"gw\.sum\(x\)"):
+        gw.mean(made)
+    np.testing.assert_allclose(gw.average(made, weights=k).item(), np.average(wanted, weights=places), rtol=1e-12)
     pair = gw.f64("p", components=2)
     np.testing.assert_array_equal(
         gw.Map(device, pair.x * pair.y).execute(p=x[:4_096]).output.to_numpy(), items[:4_096:2] * items[1:4_096:2]
