@@ -1058,7 +1058,7 @@ def average(
             asarray(narrow_numbers(given, each), target) if isinstance(each, np.ndarray) else each
             for given, each in zip((x, weights), pair, strict=True)
         ]
-        as_floats = f64 if any(each.as_expression().type in WIDE_TYPES for each in stored) else f32
+        as_floats = f64 if {each.as_expression().type for each in stored} & set(WIDE_TYPES) else f32
         items, shares = (as_floats(each) for each in stored)
         products: Any = items * shares
         if axis is not None or keepdims:
