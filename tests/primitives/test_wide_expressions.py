@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -92,6 +93,8 @@ def test_floats_become_f32_without_float64(narrow):
     near = np.float64(np.finfo(np.float32).tiny) * np.linspace(-2, 2, 999)
     halves = np.nextafter(np.float32(1) + np.arange(500, dtype=np.float32) / 2**20, 2).astype(np.float64) + 2.0**-24
     items = np.concatenate([items, near, halves, near * 2.0**-22, [3.4028235677973366e38, 3.4028235677973362e38]])
+    ties = (np.arange(50) + 0.5) * 2.0**-149  # between denormals
+    items = np.concatenate([items, ties, np.nextafter(ties, 0), np.nextafter(ties, 1)])
     with np.errstate(all="ignore"):
         wanted = items.astype(np.float32)
     found = gw.asarray(gw.f32(gw.asarray(items, narrow))).to_numpy()
@@ -197,3 +200,25 @@ def test_numbers_of_8_bytes_are_given_with_the_arrays(request, words):
     np.testing.assert_array_equal(found.to_numpy(), wanted)
     with pytest.raises(gw.DatatypeError, match="i64 does not hold"):
         gw.Map(device, made).execute(**given | {"x": gw.asarray(items, device), "first": 2**63})
+
+
+@pytest.mark.parametrize("words", [False, True])
+def test_memory_lies_anywhere(request, words):
+    device, items = _device(request, words), np.arange(5_000) * 2**33 + 7
+    small = items.astype(np.uint8)
+    x, y = gw.i64("x"), gw.leaf("y", "u8")
+    made, wanted = x * x - y, items * items - small
+    whole, tail = gw.asarray(items, device), gw.asarray(np.append(np.zeros(3, np.uint8), small), device)[3:]
+    limits = gw.capabilities(device).limits | {"max-storage-buffer-binding-size": 8_192 + 256}
+    windows = gw.Map(device, made, capabilities=replace(gw.capabilities(device), limits=limits))
+    run = windows.execute(x=whole, y=tail)
+    assert run.plan.parameters["windows"] > 1
+    np.testing.assert_array_equal(run.output.to_numpy(), wanted)
+    chunks = gw.ChunkedArray([gw.asarray(part, device) for part in (items[:2_000], items[2_000:])])
+    assert gw.Reduce(device, made).execute(x=chunks, y=tail).output.item() == wanted.sum()
+    np.testing.assert_array_equal(gw.asarray(whole[1:] ^ tail[1:]).to_numpy(), items[1:] ^ small[1:])
+    with gw.batch(device):
+        centred = gw.asarray(whole - gw.max(whole))
+    np.testing.assert_array_equal(centred.to_numpy(), items - items.max())
+    gw.Map(device, x * 2).execute(x=whole, output=whole)
+    np.testing.assert_array_equal(whole.to_numpy(), items * 2)
