@@ -685,6 +685,8 @@ def operation(kind: str, *operands: Any) -> Expression:
     if found.gives == "bool" and len(operands) == 2:
         operands = tuple(_counted(*pair) for pair in (operands, operands[::-1]))
     if found.gives == "bool" and len(operands) == 2:
+        if (beyond := _compared_beyond(kind, *operands)) is not None:
+            return beyond
         operands = _operands(*operands)
         if {node.type for node in operands} in ({"u64", "i64"}, {"u64", "i32"}):
             return _compared_exactly(kind, *operands)
@@ -703,6 +705,20 @@ def operation(kind: str, *operands: Any) -> Expression:
     if type_name in found.functions:
         return Expression("function", type_name, nodes, found.functions[type_name])
     return Expression(kind, found.gives or type_name, nodes)
+
+
+def _compared_beyond(kind: str, a: Any, b: Any) -> Expression | None:
+    """Return a comparison of integers with a number of Python that their type does not hold; None for others."""
+    number, other = (a, b) if type(a) is int else (b, a)
+    node = other.as_expression() if type(number) is int and isinstance(other, Operators) else None
+    if node is None or NUMPY_TYPES[node.type].kind not in "iu":
+        return None
+    ends = np.iinfo(cast(Any, NUMPY_TYPES[node.type]))
+    if ends.min <= number <= ends.max:
+        return None
+    side = 1 if number > 0 else -1
+    holds = OPERATIONS[kind].numpy(*((side, 0) if number is a else (0, side)))
+    return operation("==" if holds else "!=", node, node)
 
 
 def _compared_exactly(kind: str, a: Expression, b: Expression) -> Expression:

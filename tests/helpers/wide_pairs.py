@@ -27,6 +27,7 @@ TWO: dict[str, Callable[..., Any]] = {
     ">>": operator.rshift, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq,
     "!=": operator.ne, "**": operator.pow, "minimum": np.minimum, "maximum": np.maximum,
 }  # fmt: skip
+COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 ONE: dict[str, Callable[..., Any]] = {
     "-": operator.neg, "~": operator.invert, "abs": operator.abs, "sign": np.sign, "isnan": np.isnan,
     "isfinite": np.isfinite, "isinf": np.isinf, "floor": np.floor, "ceil": np.ceil, "rint": np.rint, "sqrt": np.sqrt,
@@ -124,6 +125,8 @@ def cases(rng: np.random.Generator, *, words: bool) -> Iterator[tuple[str, Calla
                 continue
             if how == 0:  # a number of Python, or of numpy
                 pair[1] = int(rng.integers(0, 66)) if is_whole else float(rng.integers(-9, 9))
+                if is_whole and name in COMPARISONS and rng.integers(0, 4) == 0:  # no type of 8 bytes has it
+                    pair[1] = -(2**70) if rng.integers(0, 2) else 2**64
             elif how == 1 and second.dtype.itemsize == 8:
                 pair[1] = second[0]
             if name == "**":
@@ -148,7 +151,7 @@ def _exponents(first: np.ndarray, second: Any) -> Any:
 
 
 def _gives_doubles(name: str, pair: list[Any]) -> bool:
-    if name in ("<", "<=", ">", ">=", "==", "!=") and all(np.asarray(each).dtype.kind in "biu" for each in pair):
+    if name in COMPARISONS and all(np.asarray(each).dtype.kind in "biu" for each in pair):
         return False
     return name == "/" or np.result_type(*pair).kind == "f"
 
