@@ -275,7 +275,7 @@ def popcount(x: Any, out: Any = None, *, device: wgpu.GPUDevice | None = None) -
     Parameters
     ----------
     x : numpy.ndarray, Array, expression or number
-        Unsigned integers of up to 4 bytes; on the GPU u32.
+        Unsigned integers; on the GPU u32 or u64.
     out : numpy.ndarray or Array, optional
         Where to put the result, of its shape and dtype.
     device : wgpu.GPUDevice, optional
@@ -296,7 +296,7 @@ def popcount(x: Any, out: Any = None, *, device: wgpu.GPUDevice | None = None) -
         raise DatatypeError(f"{call}: x is of {items.dtype}, but must be unsigned; give x.astype(np.uint32)")
 
     def bits(array: Array) -> Any:
-        return expressions.popcount(u32(array))
+        return expressions.popcount(array if array.datatype.name == "u64" else u32(array))
 
     return _compute(call, bits, [items], np.uint8, out, device)
 

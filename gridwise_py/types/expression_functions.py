@@ -160,7 +160,7 @@ floor = _unary("floor", "Return floats rounded down, as an expression.")
 ceil = _unary("ceil", "Return floats rounded up, as an expression.")
 rint = _unary("rint", "Return floats rounded to the nearest integer, ties to even, as an expression.")
 sign = _unary("sign", "Return −1, 0 or 1, as an expression.")
-popcount = _unary("popcount", "Return the number of bits of u32 that are set, as an expression.")
+popcount = _unary("popcount", "Return the number of bits of u32 or u64 that are set, as an expression of u32.")
 
 
 def _of_bits(name: str, sentence: str, symbol: str) -> Callable[[Any], Any]:

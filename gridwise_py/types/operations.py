@@ -103,7 +103,8 @@ def _power(a: Any, b: Any) -> Any:
 def _popcount(a: Any) -> Any:
     # numpy 1 has no bitwise_count.
     items = np.ascontiguousarray(a)
-    return np.unpackbits(items.view(np.uint8).reshape(-1, 4), axis=1).sum(axis=1).reshape(np.shape(a))
+    bits = np.unpackbits(items.view(np.uint8).reshape(-1, items.dtype.itemsize), axis=1)
+    return bits.sum(axis=1).reshape(np.shape(a))
 
 
 #: By the kind of an expression.
@@ -146,7 +147,9 @@ OPERATIONS: dict[str, Operation] = {
         "sign({0})",
         {"u32": "min({0}, {T}(1u))", "f32": f"select(sign({{0}}), {{0}}, {_NOT_A_NUMBER})"},
     ),
-    "popcount": Operation(("u32",), _popcount, "countOneBits({0})", remedy="cast it: gw.u32(x)"),
+    "popcount": Operation(
+        ("u32", "u64"), _popcount, "countOneBits({0})", gives="u32", remedy="cast it: gw.u32(x) or gw.u64(x)"
+    ),
     "sqrt": _float(np.sqrt),
     "exp": _float(np.exp),
     "log": _float(np.log),

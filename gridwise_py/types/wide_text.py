@@ -19,6 +19,7 @@ _NATIVE = {
     "negative": "({T}(0) - {0})", "not": "~({0})", "abs": "select({0}, {T}(0) - {0}, {0} < {T}(0))",
     "sign": "({T}({0} > {T}(0)) - {T}({0} < {T}(0)))",
     **{kind: f"{kind}({{0}})" for kind in ("sqrt", "floor", "ceil")}, "rint": "round({0})",
+    "popcount": "(countOneBits(words_of_u64({0}).x) + countOneBits(words_of_u64({0}).y))",
 }  # fmt: skip
 _NATIVE_OF = {
     ("!=", "f64"): "(!({0} == {1}))", ("negative", "f64"): "-({0})", ("abs", "f64"): "abs({0})",
@@ -39,6 +40,7 @@ _PAIRS = {
     "<=": "!{T}_less({1}, {0})", ">=": "!{T}_less({0}, {1})",
     "minimum": "select({0}, {1}, {T}_less({1}, {0}))", "maximum": "select({0}, {1}, {T}_less({0}, {1}))",
     "negative": "u64_negate({0})", "abs": "i64_magnitude({0})",
+    "popcount": "(countOneBits({0}.x) + countOneBits({0}.y))",
 }  # fmt: skip
 _PAIRS_OF = {
     ("sign", "i64"): "i64_sign({0})",

@@ -88,6 +88,15 @@ def test_many_pairs_of_datatypes_by_chance(request, words):
     assert run(_device(request, words), 5_000, 4, words=words) == []
 
 
+@pytest.mark.parametrize("words", [False, True])
+def test_bits_that_are_set_are_counted(request, words):
+    device, items = _device(request, words), edges("uint64", np.random.default_rng(8), 300)
+    wanted = [bin(item).count("1") for item in items.tolist()]
+    for found in (gw.popcount(items, device=device), gw.asarray(gw.popcount(gw.asarray(items, device))).to_numpy()):
+        np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(gw.popcount(gw.u64("x")).numpy(x=items), wanted)
+
+
 def test_floats_become_f32_without_float64(narrow):
     items = edges("float64", np.random.default_rng(2), 4_000)
     near = np.float64(np.finfo(np.float32).tiny) * np.linspace(-2, 2, 999)
