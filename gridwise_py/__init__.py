@@ -66,7 +66,8 @@ _MODULES = {
     "functions.arrays": "arange digitize full full_like ones ones_like searchsorted take zeros zeros_like",
     "functions.bins": "bincount histogram histogram2d histogram_bin_edges reduce_by_index scatter_add",
     "functions.elementwise": (
-        "abs absolute ceil clip cos exp floor isnan log maximum minimum popcount rint round sign sin sqrt tanh where"
+        "abs absolute ceil clip cos exp floor isfinite isinf isnan log maximum minimum nan_to_num popcount rint round "
+        "sign sin sqrt tanh trunc where"
     ),
     "functions.groups": "Groups group_by",
     "functions.order_statistics": "median nanmedian nanpercentile nanquantile percentile ptp quantile",
@@ -115,7 +116,7 @@ _MODULES = {
     ),
     "types.capabilities": "Capabilities LookbackVerdict",
     "types.datatype": "DATATYPES Datatype STORAGE_DATATYPES Struct",
-    "types.expression": "Expression f32 i32 index leaf scalar u32",
+    "types.expression": "Expression f32 f64 i32 i64 index leaf scalar u32 u64",
     "types.expression_functions": "bitcast function gather next previous result struct",
     "types.operators": "Add And BinOp Max Min Multiply Or Xor",
     "types.struct_operators": "ArgMax ArgMin ArgMinMax First Last MinMax Moments",

@@ -68,10 +68,13 @@ from .functions.elementwise import clip as clip
 from .functions.elementwise import cos as cos
 from .functions.elementwise import exp as exp
 from .functions.elementwise import floor as floor
+from .functions.elementwise import isfinite as isfinite
+from .functions.elementwise import isinf as isinf
 from .functions.elementwise import isnan as isnan
 from .functions.elementwise import log as log
 from .functions.elementwise import maximum as maximum
 from .functions.elementwise import minimum as minimum
+from .functions.elementwise import nan_to_num as nan_to_num
 from .functions.elementwise import popcount as popcount
 from .functions.elementwise import rint as rint
 from .functions.elementwise import round as round
@@ -79,6 +82,7 @@ from .functions.elementwise import sign as sign
 from .functions.elementwise import sin as sin
 from .functions.elementwise import sqrt as sqrt
 from .functions.elementwise import tanh as tanh
+from .functions.elementwise import trunc as trunc
 from .functions.elementwise import where as where
 from .functions.groups import Groups as Groups
 from .functions.groups import group_by as group_by
@@ -270,11 +274,14 @@ from .types.datatype import STORAGE_DATATYPES as STORAGE_DATATYPES
 from .types.datatype import Struct as Struct
 from .types.expression import Expression as Expression
 from .types.expression import f32 as f32
+from .types.expression import f64 as f64
 from .types.expression import i32 as i32
+from .types.expression import i64 as i64
 from .types.expression import index as index
 from .types.expression import leaf as leaf
 from .types.expression import scalar as scalar
 from .types.expression import u32 as u32
+from .types.expression import u64 as u64
 from .types.expression_functions import bitcast as bitcast
 from .types.expression_functions import function as function
 from .types.expression_functions import gather as gather

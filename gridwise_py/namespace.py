@@ -40,8 +40,6 @@ _PLACES = {
     "log2 log10 log1p expm1 cbrt sinc i0 trunc fix frexp modf ldexp deg2rad radians rad2deg degrees": (
         "gw.function('fn f(x: f32) -> f32 { return tan(x); }') calls WGSL's functions in expressions"
     ),
-    "isfinite": "(gw.bitcast('u32', x) & 0x7F800000) != 0x7F800000 says whether items of an Array of f32 are finite",
-    "isinf": "(gw.bitcast('u32', x) & 0x7FFFFFFF) == 0x7F800000 says whether items of an Array of f32 are infinite",
     "fmin fmax": "gw.where(gw.isnan(a), b, gw.minimum(a, b)); gw.nanmin and gw.nanmax reduce",
     "nan_to_num": "gw.where(gw.isnan(x), 0.0, x)",
     "isposinf isneginf": "x == np.inf and x == -np.inf",

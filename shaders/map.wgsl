@@ -8,7 +8,7 @@
 fn f(i: u32) -> u32 { return bitcast<u32>(apply(bitcast<T>(load_input(i)))); }
 fn f4(i: u32) -> vec4<u32> { return bitcast<vec4<u32>>(apply4(bitcast<vec4<T>>(load4_input(i)))); }
 
-//$ elif quad is defined
+//$ elif bools
 fn f(i: u32) -> u32 { return load_input(i); }
 fn f4(i: u32) -> u32 {
   let words = load4_input(i);
@@ -16,8 +16,8 @@ fn f4(i: u32) -> u32 {
 }
 
 //$ else
-fn f(i: u32) -> u32 { return load_input(i); }
-fn f4(i: u32) -> vec4<u32> { return load4_input(i); }
+fn f(i: u32) -> {{ "vec2<u32>" if quad is defined else "u32" }} { return load_input(i); }
+fn f4(i: u32) -> {{ quad if quad is defined else "vec4<u32>" }} { return load4_input(i); }
 
 //$ endif
 //$ include "lib/elementwise.wgsl"

@@ -34,6 +34,7 @@ from ..types.operators import TracedOp
 from ..types.options import MOST_U32, integer
 from ..types.program import Flat
 from ..types.shapes import check_one_shape
+from ..types.wide_text import WIDE_TYPES
 
 PrimitiveT = TypeVar("PrimitiveT", bound=Primitive)
 
@@ -65,6 +66,11 @@ REMEDIES = {
     "stable": _STABLE,
     "order": "it sorts numbers; for records, use gw.argsort of a field",
 }
+
+
+def stored_if_wide(value: Any) -> Any:
+    """Return an expression of 8 bytes as an Array, for what combines items word by word; all else as it is."""
+    return asarray(value) if isinstance(value, Expression) and value.type in WIDE_TYPES else value
 
 
 def device_of(*values: Any, device: wgpu.GPUDevice | None = None) -> wgpu.GPUDevice:

@@ -22,6 +22,7 @@ from ..types.datatype import (
     DATATYPES,
     ITEM_DATATYPES,
     STORAGE_DATATYPES,
+    VALUE_DATATYPES,
     Datatype,
     ItemDatatypeLike,
     as_datatype,
@@ -178,7 +179,7 @@ def evaluate(
     if dtype is not None and as_datatype(dtype, STORAGE_DATATYPES) != gives:
         wanted = as_datatype(dtype, STORAGE_DATATYPES)
         remedy = (
-            f"cast it, gw.{wanted}(x)" if wanted.name in DATATYPES
+            f"cast it, gw.{wanted}(x)" if wanted.name in VALUE_DATATYPES
             else f"store it, and convert that: gw.asarray(x).astype('{wanted}')"
         )  # fmt: skip
         raise ArgumentError(f"{call}: the expression is of {gives}, not of {wanted}; {remedy}")

@@ -13,9 +13,8 @@ from ..primitives import Reduce, ReduceAxis, ReduceByKey, Repeat
 from ..primitives.doubles import Doubles, words_of_double
 from ..primitives.fusion import flat_of
 from ..runtime.array import Array
-from ..types.datatype import DATATYPES
-from ..types.expression import Expression, as_node, gather, stored_field, u32
-from ..types.expression_functions import StructExpression, struct
+from ..types.expression import as_node, gather, u32
+from ..types.expression_functions import StructExpression, isnan, struct
 from ..types.operators import Add, BinOp, Min
 from ..types.struct_operators import SPREADS
 from .arguments import keep_primitive
@@ -23,7 +22,6 @@ from .arrays import take
 
 #: Of all results: their place among the one count.
 _ONE_PLACE = 2**32 - 1
-_ENDS = ("low", "high")
 
 
 def _beside_first(words: int) -> StructExpression:
@@ -52,13 +50,6 @@ def computed_with(form: str, items: Array, number: float, correction: float, lea
     numbers = {"number": number, "correction": correction, "least": least}
     words = {name: words_of_double(value) for name, value in numbers.items()}
     return _computed(form, items, words=words, **given)
-
-
-def is_number(items: Array) -> Expression:
-    """Return whether each item of float64 is not NaN, as an expression of all items, flat."""
-    words = items.viewed_as((items.size,)).view("u32")
-    low, high = (stored_field(words, [(each, DATATYPES["u32"]) for each in _ENDS], each) for each in _ENDS)
-    return (high << 1) + u32(low != 0) <= 0xFFE00000
 
 
 class DoubleMoments:
@@ -205,7 +196,7 @@ class GroupedMoments:
         items = take(items, self._order)
         counts, numbers = self._rows.viewed_as((self._rows.size,)), items
         if self._skips_nan:
-            flat = flat_of(u32(is_number(items)))
+            flat = flat_of(u32(~isnan(items)))
             counts = self._summed(flat.without_arrays(), **dict(flat.arrays))
             numbers = _computed("numbers", items, skips_nan=True)
         found = computed_with("quotients", self._summed(numbers), 0, 0.0, np.nan, counts=counts)

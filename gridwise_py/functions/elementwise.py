@@ -1,12 +1,12 @@
 """Functions of items, with numpy's names: of arrays on the host their values, of Arrays and expressions an expression.
 
-On the host numpy's types come back, but floats of integers are float32. Items of 8 bytes have no arithmetic in
-expressions; what only chooses among items takes them all the same.
+On the host numpy's types come back, but floats of integers of up to 4 bytes are float32.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -17,11 +17,12 @@ from ..errors import ArgumentError, DatatypeError, LengthError
 from ..primitives.fusion import flat_of
 from ..runtime.array import Array, asarray
 from ..runtime.chunked_array import ChunkedArray
+from ..runtime.context import context_of
 from ..types import expression_functions as expressions
-from ..types.datatype import DATATYPES, ITEM_DATATYPES
-from ..types.expression import LEAF_DATATYPES, Expression, Later, Operators, converted, f32, u32
+from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, VALUE_DATATYPES
+from ..types.expression import LEAF_DATATYPES, Expression, Later, Operators, converted, f32, f64, u32
 from ..types.expression_functions import StructExpression
-from ..types.operations import NUMPY_TYPES
+from ..types.operations import INTEGERS, NUMPY_TYPES
 from ..types.operators import BinOp, Max, Min
 from ..types.options import integer
 from ..types.shapes import broadcast_shape
@@ -31,7 +32,9 @@ from .reductions import narrow_numbers, reduce
 from .repeated_calls import one_shot
 from .selections import nonzero
 
-_IN_FLOATS = "Of float32; of float16 for float16."
+_IN_FLOATS = "Of float32; of float16 for float16, of float64 for 8 bytes."
+#: What WGSL has in f32 alone.
+_IN_F32 = ("exp", "log", "sin", "cos", "tanh")
 
 
 def _is_later(*values: Any) -> bool:
@@ -64,10 +67,11 @@ def _store(call: str, expression: Any, out: Any) -> Any:
 def _compute(
     call: str, function: Callable[..., Any], given: list[np.ndarray], dtype: Any, out: Any, device: Any
 ) -> Any:
-    """Return a function of numpy arrays of up to 4 bytes, computed on the GPU, in a dtype of numpy."""
+    """Return a function of numpy arrays, computed on the GPU, in a dtype of numpy."""
     device = device_of(device=device)
     for items in given:
-        argument_datatype(call, "x", items, items.dtype, LEAF_DATATYPES)
+        known = LEAF_DATATYPES if items.dtype.kind in "mM" else STORAGE_DATATYPES  # an integer is no NaT
+        argument_datatype(call, "x", items, items.dtype, known)
     broadcast_shape(call, [items.shape for items in given])  # raises before anything is uploaded
     with np.errstate(all="ignore"):
         found = asarray(function(*(asarray(items, device) for items in given))).to_numpy().astype(dtype, copy=False)
@@ -95,8 +99,7 @@ def _of_floats(name: str, sentence: str, result: str = _IN_FLOATS) -> Callable[.
         """Parameters
         ----------
         x : numpy.ndarray, Array, expression or number
-            On the host bool, integers and floats of up to 4 bytes, and Python's numbers. On the GPU f32 (and f16, which
-            is read as f32).
+            {takes}
         out : numpy.ndarray or Array, optional
             Where to put the result, of its shape and dtype.
         device : wgpu.GPUDevice, optional
@@ -110,18 +113,23 @@ def _of_floats(name: str, sentence: str, result: str = _IN_FLOATS) -> Callable[.
         if _is_later(x):
             return _store(call, function(x), out)
         items = _one_host(call, x)
-        if name in ("floor", "ceil") and items.dtype.kind in "biu":
+        if name in ("floor", "ceil", "trunc") and items.dtype.kind in "biu":
             return deliver(call, _as_they_are(call, x), out)
-        if name == "isnan" and items.dtype.kind in "biu":
-            return deliver(call, numpy_result(np.zeros(items.shape, np.bool_)), out)
-        dtype = np.bool_ if name == "isnan" else np.float16 if items.dtype == np.float16 else np.float32
+        if of_bits and items.dtype.kind in "biu":
+            return deliver(call, numpy_result(np.full(items.shape, name == "isfinite")), out)
+        is_wide = items.dtype.itemsize == 8 and items.dtype.kind in "iuf"
+        if is_wide and not of_bits and (name in _IN_F32 or not context_of(device_of(device=device)).has_float64):
+            argument_datatype(call, "x", x, items.dtype, LEAF_DATATYPES)
+        dtype = np.float64 if is_wide else np.float16 if items.dtype == np.float16 else np.float32
 
         def of_array(array: Array) -> Any:
-            return function(f32(_number(array)))
+            return function(f64(array) if is_wide else f32(_number(array)))
 
-        return _compute(call, of_array, [items], dtype, out, device)
+        return _compute(call, of_array, [items], np.bool_ if of_bits else dtype, out, device)
 
-    return explained()(describe(of_items, name, sentence, result=result))
+    of_bits = name in ("isnan", "isfinite", "isinf")
+    takes = "Bool, integers and floats" + (" of up to 4 bytes; on the GPU floats." if name in _IN_F32 else ".")
+    return explained()(describe(of_items, name, sentence, result=result, takes=takes))
 
 
 def _number(array: Array) -> Any:
@@ -140,7 +148,10 @@ _AS_THEY_ARE = "Of the dtype of `x`."
 floor = _of_floats("floor", "Return `x` rounded down.", _AS_THEY_ARE)
 ceil = _of_floats("ceil", "Return `x` rounded up.", _AS_THEY_ARE)
 rint = _of_floats("rint", "Return `x` rounded to the nearest integer, ties to even.")
+trunc = _of_floats("trunc", "Return `x` without what is behind the point.", _AS_THEY_ARE)
 isnan = _of_floats("isnan", "Return whether `x` is NaN.", "Of bool.")
+isfinite = _of_floats("isfinite", "Return whether `x` is neither infinite nor NaN.", "Of bool.")
+isinf = _of_floats("isinf", "Return whether `x` is infinite.", "Of bool.")
 
 
 @one_shot()
@@ -156,7 +167,10 @@ def round(x: Any, decimals: int = 0, out: Any = None, *, device: wgpu.GPUDevice 
         on_gpu = f"gw.rint(gw.f32(x) * 1e{decimals}) / 1e{decimals}"
         remedy = on_gpu if _is_later(x) else f"np.round(x, {decimals})"
         raise ArgumentError(f"gw.round(): decimals={decimals}, but only integers are rounded to; give {remedy}")
-    is_whole = not _is_later(x) and _one_host("gw.round()", x).dtype.kind in "iu"
+    if isinstance(x, Operators) and not isinstance(x, Later):
+        is_whole = x.as_expression().type in INTEGERS
+    else:
+        is_whole = not _is_later(x) and _one_host("gw.round()", x).dtype.kind in "iu"
     return floor(x, out, device=device) if is_whole else rint(x, out, device=device)
 
 
@@ -169,7 +183,7 @@ def _of_numbers(name: str, kind: str, sentence: str, takes: str) -> Callable[...
         """Parameters
         ----------
         x : numpy.ndarray, Array, expression or number
-            Integers and floats of up to 4 bytes, and Python's numbers.
+            Integers and floats.
         out : numpy.ndarray or Array, optional
             Where to put the result, of its shape and dtype.
         device : wgpu.GPUDevice, optional
@@ -188,7 +202,9 @@ def _of_numbers(name: str, kind: str, sentence: str, takes: str) -> Callable[...
         if items.dtype.kind in "cm":
             raise DatatypeError(f"{call}: x is of {items.dtype}, but must be of real numbers; give np.{name}(x)")
         if items.dtype.kind not in takes:
-            argument_datatype(call, "x", x, items.dtype, DATATYPES)
+            argument_datatype(call, "x", x, items.dtype, VALUE_DATATYPES)
+        if items.dtype == np.float64 and not context_of(device_of(device=device)).has_float64:
+            argument_datatype(call, "x", x, items.dtype, LEAF_DATATYPES)
         if items.dtype.kind == "i" and items.dtype != whole.dtype:  # of Python's integers
             found = _compute(call, function, [items], np.int32, None, device)
             magnitudes = found.astype(np.uint32) if kind == "abs" else found  # that of -2**31 is no int32
@@ -204,13 +220,47 @@ abs = absolute
 
 
 @one_shot()
+def nan_to_num(
+    x: Any, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None, *,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:  # fmt: skip
+    """Return `x` with numbers in place of NaN and of infinities.
+
+    Parameters
+    ----------
+    x : numpy.ndarray, Array, expression or number
+    nan : float, default 0.0
+    posinf, neginf : float, optional
+        By default the largest and the least number of the dtype.
+    device : wgpu.GPUDevice, optional
+        That computes on arrays of the host; by default `default_device()`.
+
+    Returns
+    -------
+    numpy.ndarray, numpy scalar or Expression
+        Of the dtype of `x`. An expression where `x` is on the GPU: `asarray` stores it.
+    """
+    call, function = "gw.nan_to_num()", expressions.nan_to_num
+    if _is_later(x):
+        return function(x, nan, posinf, neginf)
+    items = _one_host(call, x)
+    if items.dtype.kind in "biu":
+        return _as_they_are(call, x)
+    if items.dtype == np.float16:  # whose ends are its own
+        ends = np.finfo(np.float16)
+        posinf, neginf = (float(ends.max) if posinf is None else posinf), float(ends.min) if neginf is None else neginf
+    options = {"nan": nan, "posinf": posinf, "neginf": neginf}
+    return _compute(call, partial(function, **options), [items], items.dtype, None, device)
+
+
+@one_shot()
 def popcount(x: Any, out: Any = None, *, device: wgpu.GPUDevice | None = None) -> Any:
     """Return the number of bits that are set, as `numpy.bitwise_count`.
 
     Parameters
     ----------
     x : numpy.ndarray, Array, expression or number
-        Unsigned integers of up to 4 bytes; on the GPU u32.
+        Unsigned integers; on the GPU u32 or u64.
     out : numpy.ndarray or Array, optional
         Where to put the result, of its shape and dtype.
     device : wgpu.GPUDevice, optional
@@ -231,7 +281,7 @@ def popcount(x: Any, out: Any = None, *, device: wgpu.GPUDevice | None = None) -
         raise DatatypeError(f"{call}: x is of {items.dtype}, but must be unsigned; give x.astype(np.uint32)")
 
     def bits(array: Array) -> Any:
-        return expressions.popcount(u32(array))
+        return expressions.popcount(array if array.datatype.name == "u64" else u32(array))
 
     return _compute(call, bits, [items], np.uint8, out, device)
 
@@ -262,7 +312,7 @@ def minimum(a: Any, b: Any, out: Any = None, *, device: wgpu.GPUDevice | None = 
     Parameters
     ----------
     a, b : numpy.ndarray, Array, expression or number
-        Promoted and broadcast as in numpy. Beside an Array or an expression, of u32, i32 or f32.
+        Promoted and broadcast as in numpy. On the GPU of one type, or one of 8 bytes.
     out : numpy.ndarray or Array, optional
         Where to put the result, of its shape and dtype.
     device : wgpu.GPUDevice, optional
@@ -343,8 +393,8 @@ def where(condition: Any, a: Any = None, b: Any = None, *, device: wgpu.GPUDevic
     condition : numpy.ndarray, Array, expression or bool
         On the GPU of bool.
     a, b : numpy.ndarray, Array, expression or number, or structs of expressions
-        Promoted and broadcast as in numpy, but Python's numbers do not wrap. On the GPU of one type; both are computed
-        for each item.
+        Promoted and broadcast as in numpy, but Python's numbers do not wrap. On the GPU of one type, or one of 8 bytes;
+        both are computed for each item.
     device : wgpu.GPUDevice, optional
         That computes on arrays of the host; by default `default_device()`.
 
@@ -376,12 +426,6 @@ def where(condition: Any, a: Any = None, b: Any = None, *, device: wgpu.GPUDevic
     datatype = made.promote({"a": a, "b": b}, ITEM_DATATYPES, computes=False)
     first, second = (np.asarray(made.convert(name, datatype)) for name in ("a", "b"))
     dtype, function = datatype.dtype, cast(Any, expressions.where)
-    if dtype.itemsize == 8:  # two words each
-        try:
-            chosen, first, second = np.broadcast_arrays(chosen, first, second)
-        except ValueError as error:
-            raise LengthError(f"{call}: {error}") from None
-        words = [np.ascontiguousarray(each, dtype).reshape(-1).view(np.uint32) for each in (first, second)]
-        found = _compute(call, function, [np.repeat(chosen.reshape(-1), 2), *words], np.uint32, None, device)
-        return numpy_result(found.view(dtype).reshape(chosen.shape))
-    return _compute(call, function, [chosen, first, second], dtype, None, device)
+    words: Any = np.uint64 if dtype.kind == "c" else dtype
+    given = (np.asarray(items, dtype).view(words) for items in (first, second))
+    return _compute(call, function, [chosen, *given], words, None, device).view(dtype)

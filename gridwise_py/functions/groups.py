@@ -48,6 +48,7 @@ from .arguments import (
     device_of,
     keep_primitive,
     shape_of,
+    stored_if_wide,
     stored_leaves,
     without_doubles,
 )
@@ -571,15 +572,15 @@ class _Call:
 
     def _take(self, name: str, value: Any, *, is_key: bool) -> _Column:
         """Take a column, and return it."""
-        if isinstance(value, EXPRESSIONS):
+        items: Any = stored_if_wide(value)
+        if isinstance(items, EXPRESSIONS):
             return self._columns.setdefault(id(value), _Column(self, value))
         check_not_chunked(_CALL, name, value)
-        labels = labels_of(_CALL, name, value) if is_key and not isinstance(value, Array) else None
+        labels = labels_of(_CALL, name, value) if is_key and not isinstance(items, Array) else None
         if labels is not None:
             return _Column(self, labels.codes, labels=labels)
-        items: Any = value
         missing = None
-        if not isinstance(value, Array):
+        if not isinstance(items, Array):
             nullable = integers_and_nulls(value) if self._skipna else None
             items, missing = nullable or (_numbers(name, value), None)
         if items.ndim != 1:

@@ -26,7 +26,7 @@ from ..runtime.host_items import integers_and_nulls, with_missing
 from ..streaming import in_windows, takes_windows
 from ..types import expression_functions
 from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, ItemDatatypeLike, Struct, as_datatype
-from ..types.expression import LEAF_DATATYPES, Expression, f32
+from ..types.expression import Expression, f32
 from ..types.operators import Add, BinOp, BinOpLike, Max, Min, Multiply, Or, as_binop
 from ..types.program import Flat
 from ..types.shapes import broadcast_shape
@@ -247,9 +247,9 @@ def numbers_and_mask(call: str, x: Any, where: Any, device: Any) -> tuple[Any, A
         number = ~np.isnan(items) if items.dtype.kind in "fc" else None
     elif isinstance(items, Expression) or items.dtype.kind in "fc":
         if isinstance(items, Array):
-            argument_datatype(call, "x", x, items.dtype, LEAF_DATATYPES)
+            argument_datatype(call, "x", x, items.dtype, STORAGE_DATATYPES)
         value = items.as_expression()
-        number = ~expression_functions.isnan(value) if value.type == "f32" else None
+        number = ~expression_functions.isnan(value) if value.type in ("f32", "f64") else None
     if number is None or mask is None:
         return items, True if number is None and mask is None else number if mask is None else mask
     return items, number & mask
@@ -384,10 +384,10 @@ class Combination:
             identity = self.op.identity_for(as_datatype(items.dtype.newbyteorder("="), ITEM_DATATYPES))
             return self, np.where(mask, items, identity)
         if isinstance(items, Array):
-            if items.datatype.is_several or items.datatype.itemsize_bytes > 4:
+            if items.datatype.is_several:
                 raise DatatypeError(
-                    f"{self.call}: where= of an Array of {items.datatype} is not here, as expressions have items of 4 "
-                    f"bytes; give the items that count, gw.compress(where, x)"
+                    f"{self.call}: where= of an Array of {items.datatype} is not here, as expressions have real "
+                    f"numbers; give the items that count, gw.compress(where, x)"
                 )
             if results.asked is None and (items.dtype.kind == "f" or not results.widens):
                 results = replace(results, asked=items.datatype)
@@ -396,7 +396,7 @@ class Combination:
         of, chosen = replace(self, results=results), expression_functions.where(mask, value, identity)
         # Only stored floats are combined as integers.
         asked = None if results.asked is None else as_datatype(results.asked, ITEM_DATATYPES)
-        truncates = chosen.type == "f32" and asked is not None and asked.dtype.kind in "iu"
+        truncates = chosen.type in ("f32", "f64") and asked is not None and asked.dtype.kind in "iu"
         if own_shape == ():  # one item has neither axes nor more dimensions
             axes_of(self.call, self.axis, 0)
             of = replace(of, axis=None, keepdims=False)
@@ -478,7 +478,8 @@ def _combine_numbers(of: Combination, x: Any, out: Any, initial: Any, where: Any
         return deliver(of.call, found, out, "unsafe")
     counts = asarray(mask, of.device) if isinstance(items, Array) and items.ndim else mask
     some = Combination(of.call, Or, Results("bool"), of.device, of.axis, of.keepdims and found.ndim > 0).of(counts)
-    chosen = asarray(expression_functions.where(some, f32(found), np.nan))
+    value = found.as_expression()
+    chosen = asarray(expression_functions.where(some, value if value.type == "f64" else f32(value), np.nan))
     return deliver(of.call, chosen.astype(found.datatype, copy=False).reshape(found.shape), out, "unsafe")
 
 
@@ -518,8 +519,7 @@ def reduce(
     initial : number, numpy array or Array of one item, optional
         What is combined in front of all items; the result where there are none.
     where : numpy.ndarray, Array or expression of bool, default True
-        Which items count, of a shape that is broadcast to that of `x`. Of an Array with items of 8 bytes not
-        with `axis`.
+        Which items count, of a shape that is broadcast to that of `x`.
     deterministic, compensated : bool, default False
         For floats: the same bits everywhere; a sum whose error hardly grows with n. See `Reduce`.
     out : numpy.ndarray or Array, optional
@@ -590,8 +590,7 @@ def _summing(call: str, op: BinOp, skips_nan: bool = False) -> SumCall:
         initial : number, numpy array or Array of one item, optional
             What is combined in front of all items; the result where there are none.
         where : numpy.ndarray, Array or expression of bool, default True
-            Which items count, of a shape that is broadcast to that of `x`. Of an Array with items of 8 bytes not
-            with `axis`.
+            Which items count, of a shape that is broadcast to that of `x`.
         deterministic, compensated : bool, default False
             For floats: the same bits everywhere; a sum whose error hardly grows with n, which products do not have. See
             `Reduce`.
@@ -715,7 +714,7 @@ def _extreme(call: str, op: BinOp, skips_nan: bool = False) -> ExtremeCall:
             What is combined in front of all items; the result where there are none.
         where : numpy.ndarray, Array or expression of bool, default True
             Which items count, of a shape that is broadcast to that of `x`. With it `initial` is needed,
-            as in numpy. Of an Array with items of 8 bytes not with `axis`.
+            as in numpy.
         dtype : Datatype, str or numpy dtype, optional
             Of the result, and what items are converted to as they are read; by default that of `x`.
         device : wgpu.GPUDevice, optional

@@ -121,9 +121,10 @@ def _expression_key(expression: Expression, values: list[Any], places: dict[Any,
                 values.append(array)
             key.append((index, array.place[2:], value.components))
         elif value is not None:
-            if type(value) is not int:
+            said = option_key(value)
+            if said is None:
                 return None
-            key.append(value)
+            key.append(said)
         key.append((node.kind, node.type, len(node.args)))
         waiting += node.args
     return tuple(key)

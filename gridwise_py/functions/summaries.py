@@ -30,6 +30,7 @@ from ..types.expression import (
     as_node,
     deferred,
     f32,
+    f64,
     index,
     leaf,
     scalar,
@@ -42,6 +43,7 @@ from ..types.options import integer
 from ..types.program import Flat
 from ..types.shapes import check_one_shape
 from ..types.struct_operators import ArgMax, ArgMin, ArgMinMax, ArgRank, MinMax, Moments, WideSum
+from ..types.wide_text import WIDE_TYPES
 from .arguments import (
     Call,
     HostItems,
@@ -51,12 +53,13 @@ from .arguments import (
     keep_primitive,
     numpy_result,
     shape_of,
+    stored_if_wide,
     stored_leaves,
     without_doubles,
 )
 from .arrays import full_like, take
 from .bins import sums_may_wrap
-from .double_moments import DoubleMoments, is_number
+from .double_moments import DoubleMoments
 from .families import family
 from .reductions import (
     Axes,
@@ -515,7 +518,7 @@ def _place(call: str, op: BinOp, skips_nan: bool = False):
             x, axis = _behind_numbers(call, x, axis, -np.inf if op is ArgMax else np.inf, device)
         if axis is not None:
             integer(f"{call}: axis", axis)
-        return deliver(call, Reduction(call, x, device, axis, keepdims).places(op), out, casting)
+        return deliver(call, Reduction(call, stored_if_wide(x), device, axis, keepdims).places(op), out, casting)
 
     return place
 
@@ -612,7 +615,7 @@ def minmax(x: Reducible, *, device: wgpu.GPUDevice | None = None) -> MinAndMax:
     >>> int(low), int(high)
     (1, 3)
     """
-    items = Reduction("gw.minmax()", x, device)
+    items = Reduction("gw.minmax()", stored_if_wide(x), device)
     if items.is_wide:
         ends = [reduce(items.array, op, device=device) for op in (Min, Max)]
         return MinAndMax(*(ends if items.on_gpu else [end.to_numpy()[()] for end in ends]))
@@ -652,7 +655,7 @@ def argminmax(x: Reducible, *, device: wgpu.GPUDevice | None = None) -> ArgMinAn
     >>> int(found.argmin), int(found.argmax), int(found.min), int(found.max)
     (1, 0, 1, 3)
     """
-    items = Reduction("gw.argminmax()", x, device)
+    items = Reduction("gw.argminmax()", stored_if_wide(x), device)
     if items.is_wide:
         places = [items.run(*items.rank(op), output=_INDEX) for op in (ArgMin, ArgMax)]
         values: list[Any] = [take(items.array.ravel(), place) for place in places]
@@ -708,7 +711,6 @@ def find_if(x: Findable, predicate: Callable[[Any], Any] | Expression, *, device
     Parameters
     ----------
     x : numpy.ndarray, Array, ChunkedArray or expression
-        With items of up to 4 bytes.
     predicate : callable or expression
         ``lambda x: x > 3``, or an expression of a leaf, ``gw.f32("x") > 3``. It may use other Arrays, item by item.
     device : wgpu.GPUDevice, optional
@@ -722,7 +724,7 @@ def find_if(x: Findable, predicate: Callable[[Any], Any] | Expression, *, device
     Raises
     ------
     DatatypeError
-        If items have 8 bytes: give their condition to `find`. Or if the leaf is of another datatype.
+        If the leaf is of another datatype.
 
     Examples
     --------
@@ -733,17 +735,12 @@ def find_if(x: Findable, predicate: Callable[[Any], Any] | Expression, *, device
     call = Call("gw.find_if()", device)
     items = x if isinstance(x, EXPRESSIONS) else call.items("input", x, chunked=True)
     if isinstance(items, Expression):
-        datatype, made = as_datatype(items.type, LEAF_DATATYPES), items
+        datatype, made = as_datatype(items.type, ITEM_DATATYPES), items
     else:
         items = narrow_numbers(x, items) if isinstance(items, np.ndarray) else items
         if items.ndim != 1:
             items = items.ravel()
-        if items.dtype.itemsize == 8:
-            raise DatatypeError(
-                f"{call}: x is of {items.dtype}, but a predicate computes with items of up to 4 bytes; convert x, or "
-                f"give the condition itself, gw.find(x > 3), which numpy computes of its arrays"
-            )
-        datatype = call.hold("input", items, x, LEAF_DATATYPES)
+        datatype = call.hold("input", items, x)
         made = leaf("input", datatype)
     if isinstance(predicate, Expression):
         flat = flat_of(predicate)
@@ -841,12 +838,6 @@ def _as_asked(value: Any, asked: np.dtype[Any] | None, dtype: np.dtype[Any] | No
 
 def _numbers_of_floats(call: str, x: Any, where: Any, out: Any, device: Any) -> tuple[Any, Any]:
     """Return what `numbers_and_mask` does, for means and variances; refuse integers as ``out=`` of floats, as numpy."""
-    if isinstance(x, Array) and x.dtype == np.float64:
-        mask = mask_of(call, where)
-        items, mask = (x, None) if mask is None else masked_items(call, x, mask, device)
-        number = is_number(x)
-        mask = mask.ravel() if isinstance(mask, Array) else mask
-        return items, number if mask is None else number & mask.as_expression()
     items, mask = numbers_and_mask(call, x, where, device)
     of = "f" if isinstance(items, Expression) else items.dtype.kind
     if of in "fc" and getattr(getattr(out, "dtype", None), "kind", "f") not in "fc":
@@ -906,7 +897,7 @@ def _averaging(call: str, skips_nan: bool = False):
 def _taken(call: str, x: Any, asked: Any, device: Any) -> Any:
     """Return what moments are of; refuse float64 where the device does not compute with it."""
     if isinstance(x, (Operators, StructExpression, ChunkedArray)):
-        return x
+        return stored_if_wide(x)
     target = device_of(device=device)
     items = without_doubles(x, argument_array(call, "x", x), target)
     if not context_of(target).has_float64 and items.dtype.kind == "f" and np.float64 in (items.dtype, asked):
@@ -1052,10 +1043,12 @@ def average(
         shapes = {name: shape_of(each) for name, each in zip(("x", "weights"), pair, strict=True)}
         check_one_shape(call, {name: shape for name, shape in shapes.items() if shape is not None})
         target = device_of(*(each for each in pair if isinstance(each, Array)), device=device)
-        items, shares = (
-            f32(asarray(narrow_numbers(given, each), target) if isinstance(each, np.ndarray) else each)
+        stored = [
+            asarray(narrow_numbers(given, each), target) if isinstance(each, np.ndarray) else each
             for given, each in zip((x, weights), pair, strict=True)
-        )
+        ]
+        as_floats = f64 if {each.as_expression().type for each in stored} & set(WIDE_TYPES) else f32
+        items, shares = (as_floats(each) for each in stored)
         products: Any = items * shares
         if axis is not None or keepdims:
             products, shares = asarray(products), asarray(shares)

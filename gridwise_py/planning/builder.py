@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol, cast
 
 from ..errors import LimitError, ShaderError
 from ..settings import SHADER_CHECKS, ShaderChecks, strictest
-from ..types.capabilities import Capabilities
+from ..types.capabilities import FEATURES_OF_FLOAT64, Capabilities, check_float64
 from . import accessors
 from .bindings import BoundChunks, BoundPart, PartKey, apart, bound_parts, part_key
 from .kernel_request import Extent, Invocations, KernelFile, Memory, declare, entry_point
@@ -29,7 +29,7 @@ from .plan import (
 )
 from .shaders import compose_kernel, sha256
 from .sink import Sink, sink_text
-from .source import Source, SourceText, source_text
+from .source import Source, SourceText, source_text, wide_functions
 from .windows import binding_limit
 
 #: How a text names what it has to do: of all items that there is room for, or of those that the GPU counted.
@@ -70,6 +70,8 @@ class _Reach:
         What a template may ask of the memory.
     checks : tuple of ShaderChecks or None
         The run-time checks that expressions of users ask for.
+    features : tuple of str
+        Those of a device that expressions need.
     is_split : bool
         Whether an operand has several bindings.
     """
@@ -79,6 +81,7 @@ class _Reach:
     params: dict[str, int]
     context: dict[str, Any]
     checks: tuple[ShaderChecks | None, ...]
+    features: tuple[str, ...]
     is_split: bool
 
 
@@ -292,7 +295,8 @@ class PlanBuilder:
         used = _USED_IF_COUNTED if counted else _USED
         context = {**file.context, **reach.context, "counted": counted, "used": used}
         frozen = tuple((name, _freeze(value)) for name, value in context.items())
-        key, text = _shader(file.name, header, strictest((file.shader_checks, *reach.checks)), file.features, frozen)
+        features = tuple(dict.fromkeys((*file.features, *reach.features)))
+        key, text = _shader(file.name, header, strictest((file.shader_checks, *reach.checks)), features, frozen)
         # The same text may come twice, from two that ask for other checks.
         self._shaders[key] = max(
             text, self._shaders.get(key, text), key=lambda one: SHADER_CHECKS.index(one.shader_checks)
@@ -314,7 +318,12 @@ class PlanBuilder:
         rows = memory.units is not None
         sources = {name: operand for name, operand in memory.reads.items() if isinstance(operand, Source)}
         sinks = {name: operand for name, operand in memory.writes.items() if isinstance(operand, Sink)}
-        texts = _computing_texts(sources, sinks, rows=rows, counted=counted)
+        for each in (*sources.values(), *sinks.values()):
+            if each.program.doubles is not None:
+                what = "a conversion" if each.program.doubles == "cast" else repr(each.program.doubles)
+                check_float64(f"{what} in an expression", self._capabilities)
+        pairs = "shader-int64" not in self._capabilities.features
+        texts = _computing_texts(sources, sinks, rows=rows, counted=counted, pairs=pairs)
         leaves = {name: _leaves(name, operand) for name, operand in {**memory.reads, **memory.writes}.items()}
         written = {leaf for name in memory.writes for leaf in leaves[name]}
         operands = apart({leaf: operand for each in leaves.values() for leaf, operand in each.items()}, written)
@@ -325,7 +334,12 @@ class PlanBuilder:
         params = {f"{name}_offset": operand.offset for name, operand in operands.items()}
         for name, source in (*sources.items(), *sinks.items()):
             params |= source.params(name, texts[name].fields)
-        small = {leaf for name in sources for leaf, operand in leaves[name].items() if operand.item_bytes < 4}
+        by_rows = {leaf for name in texts for leaf, operand in leaves[name].items() if operand.item_bytes != 4}
+        computing = "".join(text.text for text in texts.values())
+        features: tuple[str, ...] = ()
+        if any(each.program.is_wide for each in (*sources.values(), *sinks.values())):
+            computing = wide_functions(computing, pairs) + computing
+            features = () if pairs else FEATURES_OF_FLOAT64 if "f64" in computing else FEATURES_OF_FLOAT64[1:]
         reached = {
             name: chunks[operand.chunks] if operand.chunks else parts[part_key(operand)]
             for name, operand in operands.items()
@@ -337,7 +351,7 @@ class PlanBuilder:
                 operand.item_bytes,
                 writable=name in written,
                 segments=reached[name].items(operand.item_bytes),
-                rows=rows or name in small,
+                rows=rows or name in by_rows,
                 contended=name in memory.contended,
             )
             for name, operand in operands.items()
@@ -345,8 +359,7 @@ class PlanBuilder:
         places = tuple(part.place for part in (*parts.values(), *chunks.values()))
         return _Reach(
             bindings,
-            accessors.bindings(tuple(declarations), places, named, by_segment=by_segment)
-            + "".join(text.text for text in texts.values()),
+            accessors.bindings(tuple(declarations), places, named, by_segment=by_segment) + computing,
             params,
             {
                 "operand_names": list(leaves),
@@ -355,6 +368,7 @@ class PlanBuilder:
                 "segments": {each.name: len(each.segments) for each in named},
             },
             tuple(source.program.shader_checks for source in sources.values()),
+            features,
             is_split=bool(chunks) or any(part.segments > 1 for part in parts.values()),
         )
 
@@ -421,13 +435,14 @@ class PlanBuilder:
 
 
 def _computing_texts(
-    sources: Mapping[str, Source], sinks: Mapping[str, Sink], *, rows: bool, counted: bool
+    sources: Mapping[str, Source], sinks: Mapping[str, Sink], *, rows: bool, counted: bool, pairs: bool
 ) -> dict[str, SourceText]:
-    """Return the functions of operands that compute what is loaded or stored; `rows` and `counted` as for a kernel."""
+    """Return the functions of operands that compute what is loaded or stored; `rows`, `counted` as for a kernel."""
     texts = {
-        name: source_text(name, each.program, each.is_struct, rows, each.is_pair) for name, each in sources.items()
+        name: source_text(name, each.program, each.is_struct, rows, each.is_pair, pairs=pairs)
+        for name, each in sources.items()
     }
-    texts |= {name: sink_text(name, each.program, each.words, each.kind) for name, each in sinks.items()}
+    texts |= {name: sink_text(name, each.program, each.words, each.kind, pairs=pairs) for name, each in sinks.items()}
     if counted:
         texts = {name: replace(text, text=_ending_with_the_count(name, text.text)) for name, text in texts.items()}
     return texts

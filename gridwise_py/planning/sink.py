@@ -14,8 +14,9 @@ from typing import Any
 
 from ..types.program import Program
 from ..types.wgsl_function import function_texts
+from ..types.wide_text import WIDE_TYPES
 from .layout import Operand
-from .source import SourceText, Writer
+from .source import SourceText, Writer, four_items, item_type, joined, lane_of
 
 _NOTHING = Program((), (), ())
 
@@ -78,8 +79,10 @@ class Sink(Operand):
 class _SinkWriter(Writer):
     """Writes the expression of one result, or of four."""
 
-    def __init__(self, name: str, program: Program, words: int, lanes: int, found: dict[str, None], functions: Any):
-        super().__init__(name, program, lanes, found, functions)
+    def __init__(
+        self, name: str, program: Program, words: int, lanes: int, found: dict[str, None], functions: Any, pairs: bool
+    ):
+        super().__init__(name, program, lanes, found, functions, pairs)
         self._words = words
 
     def _leaf_word(self, k: int, lanes: int) -> str:
@@ -91,20 +94,45 @@ class _SinkWriter(Writer):
 
     def _loaded(self, step: Any, position: Any) -> str:
         bits = self._leaf_word(step.value, position.lanes)
+        if step.type in WIDE_TYPES:
+            return self._wide(step.type, bits)
         return bits if step.type == "u32" else f"bitcast<{position.type(step.type)}>({bits})"
 
 
 @lru_cache(maxsize=512)
-def sink_text(name: str, program: Program, words: int, of: str = "Acc") -> SourceText:
+def sink_text(name: str, program: Program, words: int, of: str = "Acc", *, pairs: bool = False) -> SourceText:
     """Return the text by which a kernel stores an expression of its results; see `source_text`."""
     found: dict[str, None] = {}
     functions, names = function_texts(name, program)
+    if program.is_wide:
+        return _wide_sink_text(
+            name, program, words, functions, _SinkWriter(name, program, words, 1, found, names, pairs)
+        )
     lines = [f"// {name} is computed from the results in {len(program.steps)} steps.", *functions]
     for lanes in (1, 4) if of == "Acc" else (1,):  # there is no type of four others
         four = "" if lanes == 1 else "4"
         kind = ("Quad" if four else of) if words else ("vec4<u32>" if four else "u32")
-        writer = _SinkWriter(name, program, words, lanes, found, names)
+        writer = _SinkWriter(name, program, words, lanes, found, names, pairs)
         body, bits = writer.bits()
         lines.append(f"fn store{four}{'_acc' if words else ''}_{name}(i: u32, x: {kind}) {{")
         lines += [*(f"  {line}" for line in body), f"  store{four}_{name}_0(i, {bits[0]});", "}"]
     return SourceText("\n".join(lines) + "\n", tuple(found))
+
+
+def _wide_sink_text(name: str, program: Program, words: int, functions: list[str], writer: _SinkWriter) -> SourceText:
+    """Return the text for an expression with numbers of 8 bytes: the function of one result, and its calls."""
+    body, bits = writer.bits()
+    result = "u32" if not program.leaves else program.leaves[0].datatype
+    is_wide = program.types[0] in WIDE_TYPES
+    one, four = ("Acc", "Quad") if words else (item_type(result), four_items(item_type(result)))
+    lanes = [f"x.{lane}" if words else lane_of("x", result, k) for k, lane in enumerate("xyzw")]
+    given = item_type("u64" if is_wide else "u32")
+    calls = [f"item_{name}(i + {k}u, {lane})" for k, lane in enumerate(lanes)]
+    acc = "_acc" if words else ""
+    lines = [
+        f"// {name} is computed from the results in {len(program.steps)} steps.", *functions,
+        f"fn item_{name}(i: u32, x: {one}) -> {given} {{", *(f"  {line}" for line in body), f"  return {bits[0]};", "}",
+        f"fn store{acc}_{name}(i: u32, x: {one}) {{ store_{name}_0(i, item_{name}(i, x)); }}",
+        f"fn store4{acc}_{name}(i: u32, x: {four}) {{ store4_{name}_0(i, {joined(given, calls)}); }}",
+    ]  # fmt: skip
+    return SourceText("\n".join(lines) + "\n", tuple(writer.fields))

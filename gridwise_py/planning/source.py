@@ -6,20 +6,24 @@ a value, bools as 0 and 1. Of a struct it writes ``load_acc_NAME`` and ``load4_a
 
 Names in the text are numbers, so equal programs give equal texts. Numbers, lengths and the first item of a window are
 fields of `Params`. Operators serve four items at once; what is read at other items, and functions in WGSL, go one by
-one.
+one. So do programs with numbers of 8 bytes: four items read their leaves at once, and call the function of one item.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 from ..types.datatype import STORAGE_DATATYPES
 from ..types.operations import operation_text
 from ..types.program import Program, Spread, Step
 from ..types.wgsl_function import function_texts
+from ..types.wide_text import WIDE_TYPES
 from .layout import Operand
+from .shaders import compose
 
 _NOTHING = Program((), (), ())
 _LANES = "xyzw"
@@ -114,7 +118,9 @@ class Source(Operand):
 
 
 @lru_cache(maxsize=512)
-def source_text(name: str, program: Program, is_struct: bool, rows: bool, is_pair: bool = False) -> SourceText:
+def source_text(
+    name: str, program: Program, is_struct: bool, rows: bool, is_pair: bool = False, *, pairs: bool = False
+) -> SourceText:
     """Return the text by which a kernel reads an expression.
 
     Parameters
@@ -128,7 +134,11 @@ def source_text(name: str, program: Program, is_struct: bool, rows: bool, is_pai
         Whether the kernel loads rows of 16 bytes.
     is_pair : bool
         Whether it reads two words as one item.
+    pairs : bool
+        Whether integers of 8 bytes are pairs of words.
     """
+    if program.is_wide:
+        return _wide_text(name, program, is_struct, rows, pairs)
     fields: dict[str, None] = {}
     functions, names = function_texts(name, program)
     lines = [f"// {name} is computed in {len(program.steps)} steps.", *functions]
@@ -149,6 +159,77 @@ def source_text(name: str, program: Program, is_struct: bool, rows: bool, is_pai
     if rows and not is_struct:
         lines += [f"fn load_row_{name}(i: u32) -> vec4<u32> {{", f"  return load4_{name}(i);", "}"]
     return SourceText("\n".join(lines) + "\n", tuple(fields))
+
+
+def _wide_text(name: str, program: Program, is_struct: bool, rows: bool, pairs: bool) -> SourceText:
+    """Return the text for an expression with numbers of 8 bytes: the function of an item, given those of its leaves."""
+    fields: dict[str, None] = {}
+    functions, names = function_texts(name, program)
+    writer = _WideWriter(name, program, 1, fields, names, pairs)
+    body = writer.struct() if is_struct else writer.single()
+    item = "Acc" if is_struct else item_type(program.types[0])
+    leaves = {k: program.leaves[k].datatype for k in writer.leaves}
+    heads = "".join(f", x_{k}: {item_type(each)}" for k, each in leaves.items())
+    ones = "".join(f", load_{name}_{k}({at})" for k, at in writer.leaves.items())
+    parts = ["".join(f", {lane_of(f'x_{k}', each, lane)}" for k, each in leaves.items()) for lane in range(4)]
+    calls = [f"item_{name}(i + {lane}u{part})" for lane, part in enumerate(parts)]
+    acc = "_acc" if is_struct else ""
+    lines = [
+        f"// {name} is computed in {len(program.steps)} steps.", *functions,
+        f"fn item_{name}(i: u32{heads}) -> {item} {{", *(f"  {line}" for line in body), "}",
+        f"fn load{acc}_{name}(i: u32) -> {item} {{ return item_{name}(i{ones}); }}",
+        f"fn load4{acc}_{name}(i: u32) -> {'Quad' if is_struct else four_items(item)} {{",
+        *(f"  let x_{k} = load4_{name}_{k}({at});" for k, at in writer.leaves.items()),
+        f"  return {joined(item, calls)};", "}",
+    ]  # fmt: skip
+    if rows and not is_struct:
+        is_wide = program.types[0] in WIDE_TYPES
+        row = f"vec4<u32>(load_{name}(i), load_{name}(i + 1u))" if is_wide else f"load4_{name}(i)"
+        lines.append(f"fn load_row_{name}(i: u32) -> vec4<u32> {{ return {row}; }}")
+    return SourceText("\n".join(lines) + "\n", tuple(fields))
+
+
+def item_type(datatype: str) -> str:
+    """Return the type of an item as it is in memory."""
+    return "vec2<u32>" if STORAGE_DATATYPES[datatype].itemsize_bytes == 8 else "u32"
+
+
+def four_items(item: str) -> str:
+    """Return the type of four items of a type in memory."""
+    return {"vec2<u32>": "array<vec4<u32>, 2>", "u32": "vec4<u32>"}[item]
+
+
+def joined(item: str, four: Sequence[str]) -> str:
+    """Return the text of four items of a type, as a kernel stores them."""
+    if item == "Acc":
+        return f"Quad({', '.join(four)})"
+    if item == "vec2<u32>":
+        four = [f"vec4<u32>({', '.join(four[:2])})", f"vec4<u32>({', '.join(four[2:])})"]
+    return f"{four_items(item)}({', '.join(four)})"
+
+
+def lane_of(four: str, datatype: str, lane: int) -> str:
+    """Return one of four items that were read at once; behind the bits of a small one there may be others."""
+    size = STORAGE_DATATYPES[datatype].itemsize_bytes
+    if size == 8:
+        return f"{four}[{lane // 2}].{('xy', 'zw')[lane % 2]}"
+    if size == 4:
+        return f"{four}.{_LANES[lane]}"
+    word = four if size == 1 else f"{four}.{_LANES[lane // 2]}"
+    return f"({word} >> {8 * size * lane % 32}u)"
+
+
+@lru_cache(maxsize=512)
+def wide_functions(text: str, pairs: bool) -> str:
+    """Return the functions for numbers of 8 bytes that a text calls, and those that these call."""
+    library = compose("lib/wide_pairs.wgsl" if pairs else "lib/wide_native.wgsl")
+    known = {found[1]: found[0] for found in re.finditer(r"^fn (\w+)\([^\n]*(?:\}|\{\n.*?\n\})$", library, re.M | re.S)}
+    needed, waiting = set[str](), [text]
+    while waiting:
+        called = known.keys() & set(re.findall(r"\w+(?=\()", waiting.pop())) - needed
+        needed |= called
+        waiting += [known[name] for name in called]
+    return "".join(f"{function}\n" for name, function in known.items() if name in needed)
 
 
 @dataclass(frozen=True)
@@ -180,10 +261,15 @@ class _Position:
 class Writer:
     """Writes the body of a function: one ``let`` for each step at each position."""
 
-    def __init__(self, name: str, program: Program, lanes: int, fields: dict[str, None], functions: dict[object, str]):
+    def __init__(
+        self, name: str, program: Program, lanes: int, fields: dict[str, None], functions: dict[object, str],
+        pairs: bool = False,
+    ):  # fmt: skip
         self._name = name
         self._program = program
-        self._fields = fields
+        self.fields: dict[str, None] = fields
+        #: Whether integers of 8 bytes are pairs of words.
+        self._pairs = pairs
         self._functions = functions
         self._lines: list[str] = []
         self._values: dict[tuple[object, str], str] = {}
@@ -212,7 +298,9 @@ class Writer:
         found: list[str] = []
         for k, value in zip(self._program.results, self._at(self._program.results, self._root), strict=True):
             kind, word = self._program.steps[k].type, self._root.type("u32")
-            if kind == "bool":
+            if kind in WIDE_TYPES:
+                found.append(value if self._pairs else f"words_of_{kind}({value})")
+            elif kind == "bool":
                 found.append(f"select({word}(0u), {word}(1u), {value})")
             else:
                 found.append(value if kind == "u32" else f"bitcast<{word}>({value})")
@@ -231,7 +319,7 @@ class Writer:
         return found
 
     def _field(self, name: str) -> str:
-        self._fields[f"{self._name}_{name}"] = None
+        self.fields[f"{self._name}_{name}"] = None
         return f"params.{self._name}_{name}"
 
     def _index(self, position: _Position) -> str:
@@ -265,6 +353,8 @@ class Writer:
             if step.type == "bool":
                 return f"{kind}({'true' if step.value else 'false'})"
             word = self._field(f"{step.kind}_{step.value}")
+            if step.type in WIDE_TYPES:
+                return self._wide(step.type, f"vec2<u32>({word}, {self._field(f'{step.kind}_{step.value + 1}')})")
             text = word if step.type == "u32" else f"bitcast<{step.type}>({word})"
             return text if position.lanes == 1 else f"{kind}({text})"
         if step.kind == "gather":
@@ -275,7 +365,11 @@ class Writer:
         if step.kind == "function":
             return self._called(self._functions[step.value], kind, args, position)
         takes = self._program.steps[step.args[0]].type
-        return operation_text(step.kind, step.type, takes, args, position.lanes)
+        return operation_text(step.kind, step.type, takes, args, position.lanes, pairs=self._pairs)
+
+    def _wide(self, kind: str, words: str) -> str:
+        """Return the value of two words."""
+        return words if self._pairs else f"{kind}_of_words({words})"
 
     def _called(self, function: str, kind: str, args: list[str], position: _Position) -> str:
         if position.lanes == 1:
@@ -292,8 +386,12 @@ class Writer:
         # A leaf that is read at other items, too, is bound as a whole.
         at = "i" if position.is_root and step.value in self._program.streamed else self._index(position)
         if position.lanes == 1:
-            return _widened(f"load_{load}({at})", datatype, 1)
+            return self._widened(f"load_{load}({at})", datatype)
         return _widened(self._quad(load, at, position), datatype, 4)
+
+    def _widened(self, text: str, datatype: str) -> str:
+        """Return the value of one item in memory."""
+        return self._wide(datatype, text) if datatype in WIDE_TYPES else _widened(text, datatype, 1)
 
     def _quad(self, load: str, at: str, position: _Position) -> str:
         return self._shared(("quad", load, at), position, lambda: f"load4_{load}({at})")
@@ -303,7 +401,7 @@ class Writer:
         form, load, at = self._program.leaves[leaf], f"{self._name}_{leaf}", self._index(position)
         count = form.components
         if position.lanes == 1:
-            return _widened(f"load_{load}({count}u * {at} + {place}u)", form.datatype, 1)
+            return self._widened(f"load_{load}({count}u * {at} + {place}u)", form.datatype)
         # Four items are `count` vec4.
         rows = [
             self._shared(
@@ -416,8 +514,24 @@ class Writer:
         return f"({quotient} + {carry})", f"({rest} + {lane}u - {carry} * {length})"
 
 
+class _WideWriter(Writer):
+    """Writes the body of the function of one item, whose leaves at this item are its parameters."""
+
+    def __init__(self, *args: Any):
+        super().__init__(*args)
+        #: Those leaves, and the texts of the index that they are read at.
+        self.leaves: dict[int, str] = {}
+
+    def _loaded(self, step: Step, position: _Position) -> str:
+        if step.kind != "leaf" or not position.is_root:
+            return super()._loaded(step, position)
+        at = "i" if step.number in self._program.streamed else f"{self._field('first')} + i"
+        self.leaves[step.number] = at
+        return self._widened(f"x_{step.number}", self._program.leaves[step.number].datatype)
+
+
 def _widened(text: str, datatype: str, lanes: int) -> str:
-    """Return the value of one item in memory, or of four, as it is computed with."""
+    """Return the value of one item of up to 4 bytes in memory, or of four, as it is computed with."""
     found = STORAGE_DATATYPES[datatype]
     kind, size = found.dtype.kind, found.itemsize_bytes
 

@@ -484,7 +484,7 @@ class BinnedPrimitive(Primitive):
             values = None if self._values is None else layout[self._values]
             places = builder.scratch("places", n)
             # An expression has to be stored, to be sorted.
-            copied = builder.scratch("values", n) if isinstance(values, Source) else None
+            copied = builder.scratch("values", n, values.item_bytes) if isinstance(values, Source) else None
             self._add_places(builder, layout, names, places, copied)
             values = values if copied is None else copied
             room, size = min(n, self.bins), self.result_datatype.itemsize_bytes

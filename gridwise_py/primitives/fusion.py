@@ -13,7 +13,7 @@ from ..errors import ArgumentError, DatatypeError, LengthError
 from ..planning.layout import Layout, Operand
 from ..planning.signature import Argument, SameAs, UpTo, ValueRule
 from ..planning.source import Source
-from ..types.datatype import DATATYPES, Datatype
+from ..types.datatype import VALUE_DATATYPES, Datatype
 from ..types.expression import Expression, Operators
 from ..types.expression_functions import StructExpression
 from ..types.program import Flat, flatten
@@ -34,10 +34,10 @@ def flat_of(expression: Any) -> Flat:
 
 
 class _Number(ValueRule):
-    """A scalar of an expression: one word."""
+    """A scalar of an expression: one word, or two."""
 
     def __init__(self, type_name: str):
-        self._datatype = DATATYPES[type_name]
+        self._datatype = VALUE_DATATYPES[type_name]
 
     @property
     def name(self) -> str:
@@ -45,7 +45,7 @@ class _Number(ValueRule):
         return f"a number of {self._datatype}"
 
     def words(self, value: Any, what: str) -> tuple[int, ...]:
-        """Return the word; raise DatatypeError if the value is no number of the type."""
+        """Return the words; raise DatatypeError if the value is no number of the type."""
         if isinstance(value, Operators):
             name = what.rsplit(" ", 1)[-1]
             raise DatatypeError(
@@ -57,10 +57,10 @@ class _Number(ValueRule):
         if given.shape != () or given.dtype.kind not in kinds:
             raise DatatypeError(f"{what} is {value!r:.60}, but must be {self.name}")
         with np.errstate(over="ignore"):
-            word = given.astype(self._datatype.dtype)
-        if self._datatype.dtype.kind != "f" and int(word) != int(given):
+            held = given.astype(self._datatype.dtype)
+        if self._datatype.dtype.kind != "f" and int(held) != int(given):
             raise DatatypeError(f"{what} is {value!r:.60}, which {self._datatype} does not hold")
-        return (int(word.view(np.uint32)),)
+        return tuple(held.reshape(1).view(np.uint32).tolist())
 
 
 class OfProgram:
@@ -186,8 +186,9 @@ class Fusion(OfProgram):
             if items and layout[flat.names[k]].length == 0:
                 raise LengthError(f"items of {flat.names[k]} are gathered, but it is empty; give at least one item")
         return Source(
-            items * len(program.results), "", program=program, leaves=tuple(layout[name] for name in flat.names),
-            numbers=flat.numbers, scalars=tuple(layout.values_given.get(name, (0,))[0] for name, _ in flat.scalars),
+            items * len(program.results), "", item_bytes=self.datatype.element_bytes, program=program,
+            leaves=tuple(layout[name] for name in flat.names),
+            numbers=flat.numbers, scalars=flat.scalar_words(layout.values_given),
             end=max(items, 1) - 1, is_struct=bool(flat.fields),
         )  # fmt: skip
 

@@ -293,7 +293,7 @@ def _keys(
             column = leaf(name.removeprefix("output_"), datatype)
         node = as_node(column)
         bits = _bits_of(node, asked, what)
-        stored = DATATYPES["u32" if node.type == "bool" else node.type]
+        stored = as_datatype("u32" if node.type == "bool" else node.type)
         nodes.append(node)
         found.append(GroupKey(name, stored, node.type, bits))
     total = sum(key.bits for key in found)
@@ -507,7 +507,7 @@ class _Packing:
             return
         if node.type == "bool":
             node = converted("u32", node)
-        datatype, one = DATATYPES[node.type], self._is_number(node) if skips else _ONE
+        datatype, one = as_datatype(node.type), self._is_number(node) if skips else _ONE
 
         def present(otherwise: Any) -> Expression:
             """Return the items, and a number in place of each NaN that is left out."""

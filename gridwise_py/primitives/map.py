@@ -10,11 +10,12 @@ import wgpu
 
 from ..call_errors import explained
 from ..errors import ArgumentError
+from ..planning.accessors import quad_type
 from ..planning.signature import Argument
 from ..runtime.operator_check import check_operator
 from ..tuning.options import ElementwiseTuning
 from ..types.capabilities import Capabilities
-from ..types.datatype import STORAGE_DATATYPES, ComputeDatatypeLike
+from ..types.datatype import STORAGE_DATATYPES, ComputeDatatypeLike, as_datatype
 from ..types.expression import Operators
 from ..types.unary_operators import Square, UnaryOp, UnaryOpLike, as_unaryop, unary_context
 from .calls import InputOutputCalls
@@ -72,6 +73,7 @@ class Map(InputOutputCalls, Elementwise):
             raise ArgumentError("Map has one output, but the expression is a struct; make a Map for each field")
         self.op: UnaryOp | None = None if op is None else as_unaryop(op)
         if self.op is not None:
+            as_datatype(self.datatype)
             self._shader_checks = self.op.checks_for(self.datatype)
             check_operator(self.op, self.datatype, None)
 
@@ -91,11 +93,14 @@ class Map(InputOutputCalls, Elementwise):
 
     def _template_values(self) -> dict[str, Any]:
         if self._stores_bools:
-            return {"quad": "u32"}  # four bytes
-        return {} if self.op is None else unary_context(self.op, self.datatype)
+            return {"bools": True, "quad": quad_type(1)}
+        if self.op is None:
+            return {"bools": False, **({"quad": quad_type(8)} if self.datatype.itemsize_bytes == 8 else {})}
+        return {"bools": False, **unary_context(self.op, self.datatype)}
 
     def _units(self) -> dict[str, int] | None:
-        return {"input": 16, "output": 4} if self._stores_bools else None
+        size = 1 if self._stores_bools else self.datatype.itemsize_bytes
+        return None if size == 4 else {"input": 16, "output": 4 * size}
 
     def _reference(self, input: np.ndarray) -> np.ndarray:
         """Return the result of the operator's numpy function for the same input."""

@@ -9,7 +9,7 @@ import numpy as np
 from ..errors import ArgumentError, DatatypeError
 from ..planning.layout import Layout, Operand
 from ..planning.sink import Sink
-from ..types.datatype import DATATYPES, Datatype, Struct
+from ..types.datatype import VALUE_DATATYPES, Datatype, Struct
 from ..types.evaluation import value_of
 from ..types.expression import Expression, Later
 from ..types.expression_functions import StructExpression
@@ -35,9 +35,9 @@ class MappedOutput(OfProgram):
 
     def __init__(self, output: Any, result: Datatype):
         self._result = result
-        if not isinstance(result, Struct) and result.name not in DATATYPES:
+        if not isinstance(result, Struct) and result.name not in VALUE_DATATYPES:
             raise DatatypeError(
-                f"output= takes results of u32, i32, f32 or structs of them, not of {result}; give result_dtype="
+                f"output= takes results of 4 or 8 bytes or structs of words, not of {result}; give result_dtype="
             )
         placeholder = _placeholder(result)
         found = output.resolve({"result": placeholder}, {}) if isinstance(output, Later) else output
@@ -60,7 +60,7 @@ class MappedOutput(OfProgram):
         program = self.flat.program.with_leaves(order)
         sink = Sink.of(
             layout[name], program=program, words=words, numbers=self.flat.numbers,
-            scalars=tuple(layout.values_given.get(each, (0,))[0] for each, _ in self.flat.scalars),
+            scalars=self.flat.scalar_words(layout.values_given),
         )  # fmt: skip
         operands: dict[str, Operand] = dict(layout)
         return Layout(operands | {name: sink}, layout.values_given)

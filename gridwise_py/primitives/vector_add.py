@@ -10,12 +10,11 @@ import wgpu
 
 from ..planning.accessors import quad_type
 from ..tuning.options import ElementwiseTuning
-from ..types.capabilities import FEATURES_OF_FLOAT64, Capabilities
+from ..types.capabilities import FEATURES_OF_FLOAT64, Capabilities, check_float64
 from ..types.datatype import STORAGE_DATATYPES, Datatype, ItemDatatypeLike
 from ..types.operators import Add, memory_context, operator_context
 from .calls import TwoInputsCalls
 from .engines.elementwise import Elementwise, elementwise_arguments
-from .engines.operator import check_float64
 from .registry import register
 
 

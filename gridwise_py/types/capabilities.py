@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from ..display.quantities import format_time
 from ..display.table import table_of
-from ..errors import ArgumentError
+from ..errors import ArgumentError, DatatypeError
 
 #: Values of ``subgroups=``; see `Capabilities.subgroup_mode`.
 SubgroupsLike: TypeAlias = (
@@ -246,3 +246,14 @@ class Capabilities:
         found = asdict(self)
         found["subgroup_matrices"] = list(found["subgroup_matrices"])
         return {**found, "features": sorted(self.features), "limits": dict(self.limits)}
+
+
+def check_float64(what: str, capabilities: Capabilities) -> None:
+    """Raise DatatypeError where a device does not compute with float64."""
+    missing = [name for name in FEATURES_OF_FLOAT64 if name not in capabilities.features]
+    if missing:
+        raise DatatypeError(
+            f"{what} of f64 needs the features {' and '.join(map(repr, missing))}, which the device of "
+            f"{capabilities.adapter!r} was not made with; request_device() asks for them where the adapter has them; "
+            f"otherwise compute in float32, x.astype(np.float32): compensated=True keeps sums accurate"
+        )

@@ -52,14 +52,19 @@ def value_of(flat: Flat, arrays: Mapping[str, Any], size: int | None = None) -> 
                 f"{name}.astype(np.{datatype.numpy_name})"
             )
         leaves.append(items)
-    scalars = [np.array(arrays[name], NUMPY_TYPES[kind])[()] for name, kind in flat.scalars]
+    scalars = flat.scalar_words(
+        {
+            name: tuple(np.array([arrays[name]], NUMPY_TYPES[kind]).view(np.uint32).tolist())
+            for name, kind in flat.scalars
+        }
+    )
     return _Evaluation(flat, leaves, scalars, size).result()
 
 
 class _Evaluation:
     """The values of a program's steps in each domain: arrays of one dimension, or numbers."""
 
-    def __init__(self, flat: Flat, leaves: list[np.ndarray], scalars: list[Any], size: int | None):
+    def __init__(self, flat: Flat, leaves: list[np.ndarray], scalars: tuple[int, ...], size: int | None):
         self._flat = flat
         self._program = flat.program
         self._leaves = [leaf.reshape(-1) for leaf in leaves]
@@ -129,11 +134,10 @@ class _Evaluation:
         if kind == "index":
             return self._indices(domain)
         if kind == "number":
-            return (
-                np.bool_(step.value) if step.type == "bool" else np.uint32(self._flat.numbers[step.number]).view(dtype)
-            )
+            return np.bool_(step.value) if step.type == "bool" else self._flat.number(step).view(dtype)[0]
         if kind == "scalar":
-            return self._scalars[step.number]
+            words = self._scalars[step.number : step.number + dtype.itemsize // 4]
+            return np.array(words, np.uint32).view(dtype)[0]
         if kind == "gather":
             return self._gathered(number, step, self._values[step.args[1], domain])
         if kind == "spread":

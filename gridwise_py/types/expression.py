@@ -1,7 +1,8 @@
 """Expressions: arrays that are not stored. Plain data; a kernel that reads one computes its items as it goes.
 
-A node has a type (u32, i32, f32 or bool) and arguments, which are nodes. `types.program` turns an expression into a
-list of steps, `types.evaluation` computes their value in numpy, and `planning.source` writes them as WGSL.
+A node has a type (u32, i32, f32, u64, i64, f64 or bool) and arguments, which are nodes. `types.program` turns an
+expression into a list of steps, `types.evaluation` computes their value in numpy, and `planning.source` writes them as
+WGSL.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ import numpy as np
 
 from ..errors import ArgumentError, DatatypeError, ImplicitConversionError
 from ..namespace import with_answers
-from .datatype import STORAGE_DATATYPES, Datatype, Struct, as_datatype, conversion
+from .datatype import STORAGE_DATATYPES, VALUE_DATATYPES, Datatype, Struct, as_datatype, conversion, value_words
 from .evaluation import value_of
-from .operations import NUMPY_TYPES, OPERATIONS
+from .operations import INTEGERS, NUMPY_TYPES, OPERATIONS
 from .program import Bound, Leaf, Stored, flatten
+from .wide_text import WIDE_TYPES
 
 #: Names of arguments that ``execute`` has already, or is to have.
 _RESERVED = frozenset(
@@ -27,7 +29,7 @@ _RESERVED = frozenset(
         "self",
     }
 )  # fmt: skip
-#: What expressions read: items of up to 4 bytes.
+#: What some functions combine word by word: items of up to 4 bytes.
 LEAF_DATATYPES: dict[str, Datatype] = {
     name: datatype for name, datatype in STORAGE_DATATYPES.items() if datatype.itemsize_bytes <= 4
 }
@@ -186,11 +188,11 @@ class Expression(Operators):
         ``"leaf"``, ``"component"``, ``"scalar"``, ``"index"``, ``"number"``, ``"cast"``, ``"bitcast"``, ``"select"``,
         ``"gather"``, ``"function"``, or the name of an operation.
     type : str
-        ``"u32"``, ``"i32"``, ``"f32"`` or ``"bool"``.
+        ``"u32"``, ``"i32"``, ``"f32"``, ``"u64"``, ``"i64"``, ``"f64"`` or ``"bool"``.
     args : tuple of Expression
     value : object
-        By kind: a leaf its Leaf or Bound, a component that and its place, a scalar its name, a number its 32 bits as an
-        int, a function its WgslFunction; else None.
+        By kind: a leaf its Leaf or Bound, a component that and its place, a scalar its name, a number its words (a bool
+        0 or 1), a function its WgslFunction; else None.
 
     Examples
     --------
@@ -223,7 +225,7 @@ class Expression(Operators):
         Returns
         -------
         numpy.ndarray
-            Of uint32, int32, float32 or bool.
+            Of the dtype of its type.
 
         Raises
         ------
@@ -336,7 +338,7 @@ def leaf(name: str, datatype: Any, *, components: int = 1) -> Any:
     ----------
     name : str
     datatype : Datatype, str or numpy dtype
-        Of up to 4 bytes; small items are computed with as u32, i32, f32 or bool.
+        Items of 1 and 2 bytes are computed with as u32, i32, f32 or bool.
     components : int, default 1
         Of 2 to 4 items that belong together, such as a point: the attributes ``x``, ``y``, ``z`` and ``w``.
 
@@ -385,15 +387,15 @@ def _leaf_datatype(datatype: Any, what: str) -> Datatype:
     found = datatype if isinstance(datatype, Struct) else as_datatype(datatype, STORAGE_DATATYPES)
     if isinstance(found, Struct):
         raise DatatypeError(f"{what} is of structs; expressions read their fields, {what}[{found.fields[0][0]!r}]")
-    if found.name not in LEAF_DATATYPES:
-        remedy = conversion(found.dtype, LEAF_DATATYPES)
-        raise DatatypeError(f"{what} is of {found}, but expressions read items of up to 4 bytes; {remedy}")
+    if found.name not in STORAGE_DATATYPES:
+        remedy = conversion(found.dtype, STORAGE_DATATYPES)
+        raise DatatypeError(f"{what} is of {found}, but expressions read real numbers; {remedy}")
     return found
 
 
 def _computed_type(datatype: Datatype) -> str:
     """Return the type that items are computed with."""
-    return {"b": "bool", "u": "u32", "i": "i32", "f": "f32"}[datatype.dtype.kind]
+    return "bool" if datatype.name == "bool" else datatype.computed_as
 
 
 def stored(array: Stored) -> Expression:
@@ -405,7 +407,7 @@ def stored(array: Stored) -> Expression:
         If expressions do not take its items.
     """
     datatype = array.datatype
-    if datatype.name not in LEAF_DATATYPES:
+    if datatype.name not in STORAGE_DATATYPES:
         _leaf_datatype(datatype, "the array")
     return Expression("leaf", _computed_type(datatype), (), Bound(array))
 
@@ -444,10 +446,10 @@ def scalar(name: str, datatype: Any) -> Expression:
     ----------
     name : str
     datatype : Datatype, str or numpy dtype
-        u32, i32 or f32.
+        Of 4 or 8 bytes.
     """
     _check_name(name)
-    found = as_datatype(datatype)
+    found = as_datatype(datatype, VALUE_DATATYPES)
     return Expression("scalar", found.name, (), name)
 
 
@@ -494,6 +496,39 @@ def i32(value: Any, *, components: int = 1) -> Any:
     components : int, default 1
     """
     return _leaf_or_cast("i32", value, components)
+
+
+def f64(value: Any, *, components: int = 1) -> Any:
+    """Return what `f32` does, in float64, which not every device computes with.
+
+    Parameters
+    ----------
+    value : str, Expression, Array or number
+    components : int, default 1
+    """
+    return _leaf_or_cast("f64", value, components)
+
+
+def u64(value: Any, *, components: int = 1) -> Any:
+    """Return what `u32` does, in uint64.
+
+    Parameters
+    ----------
+    value : str, Expression, Array or number
+    components : int, default 1
+    """
+    return _leaf_or_cast("u64", value, components)
+
+
+def i64(value: Any, *, components: int = 1) -> Any:
+    """Return what `i32` does, in int64.
+
+    Parameters
+    ----------
+    value : str, Expression, Array or number
+    components : int, default 1
+    """
+    return _leaf_or_cast("i64", value, components)
 
 
 #: The number of the item, from 0.
@@ -543,7 +578,7 @@ def _number(value: Any, type_name: str | None) -> Expression:
     if isinstance(value, (bool, np.bool_)):
         own, value = "bool", bool(value)
     elif isinstance(value, np.generic) and value.dtype in _WORD_DTYPES:
-        return _held(value.item(), {"u": "u32", "i": "i32", "f": "f32"}[value.dtype.kind])
+        return _held(value.item(), _type_of(value.dtype))
     elif isinstance(value, (int, np.integer)):
         own, value = "i32", int(cast(int, value))
     elif isinstance(value, (float, np.floating)):
@@ -555,7 +590,7 @@ def _number(value: Any, type_name: str | None) -> Expression:
         )
     if type_name in (None, "bool") or own == "bool":
         return _held(value, own)
-    if own == "f32" and type_name != "f32":
+    if own == "f32" and type_name not in ("f32", "f64"):
         raise DatatypeError(
             f"{value!r} is a float, but the other side is of {type_name}; cast that, gw.f32(x), or give an integer"
         )
@@ -565,12 +600,18 @@ def _number(value: Any, type_name: str | None) -> Expression:
 def _held(value: Any, type_name: str | None) -> Expression:
     """Return the node of a number; raise where its type cannot hold it."""
     assert type_name is not None
+    if type_name == "bool":
+        return Expression("number", type_name, (), int(value))
     dtype = NUMPY_TYPES[type_name]
     if dtype.kind in "iu" and not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
         raise DatatypeError(f"{value} is not a number of {type_name}; cast the other side, or give another number")
-    with np.errstate(over="ignore"):
-        word = int(value) if type_name == "bool" else int(np.array(value, dtype).view(np.uint32))
-    return Expression("number", type_name, (), word)
+    words = value_words(value, STORAGE_DATATYPES[type_name], "a number")
+    return Expression("number", type_name, (), words[: dtype.itemsize // 4])
+
+
+def _type_of(dtype: np.dtype[Any]) -> str:
+    """Return the type of expressions of one of numpy."""
+    return next(name for name, each in NUMPY_TYPES.items() if each == dtype)
 
 
 def _is_untyped(value: Any) -> bool:
@@ -583,20 +624,17 @@ def _is_untyped(value: Any) -> bool:
 def same_type(what: str, a: Any, b: Any) -> tuple[Expression, Expression]:
     """Return two operands of one type; a Python number takes that of the other.
 
+    Where one has 8 bytes, both become what numpy promotes them to.
+
     Raises
     ------
     DatatypeError
-        If the types differ; the message names the cast.
+        If the types differ, and none has 8 bytes; the message names the cast.
     """
-    a, b = (x[()] if isinstance(x, np.ndarray) and x.ndim == 0 else x for x in (a, b))
-    if _is_untyped(a) and not _is_untyped(b):
-        second = as_node(b)
-        first = as_node(a, second.type)
-    else:
-        first = as_node(a)
-        second = as_node(b, first.type if _is_untyped(b) and not _is_untyped(a) else None)
-        if first.type != second.type and _is_untyped(a):
-            first, second = as_node(a, "f32"), as_node(b, "f32")
+    first, second = _operands(a, b)
+    if first.type != second.type and (first.type in WIDE_TYPES or second.type in WIDE_TYPES):
+        both = _type_of(np.result_type(NUMPY_TYPES[first.type], NUMPY_TYPES[second.type]))
+        first, second = converted(both, first), converted(both, second)
     if first.type != second.type:
         types = (first.type, second.type)
         to = next(each for each in ("f32", "i32", "u32") if each in types)
@@ -605,6 +643,32 @@ def same_type(what: str, a: Any, b: Any) -> tuple[Expression, Expression]:
             f"of them, for example gw.{to}(x)"
         )
     return first, second
+
+
+def _operands(a: Any, b: Any) -> tuple[Expression, Expression]:
+    """Return two operands of their own types; a number of Python has that of the other."""
+    a, b = (x[()] if isinstance(x, np.ndarray) and x.ndim == 0 else x for x in (a, b))
+    if _is_untyped(a) and not _is_untyped(b):
+        second = as_node(b)
+        return _beside(a, second.type), second
+    if _is_untyped(b) and not _is_untyped(a):
+        first = as_node(a)
+        return first, _beside(b, first.type)
+    first, second = as_node(a), as_node(b)
+    if first.type != second.type and _is_untyped(a):
+        first, second = as_node(a, "f32"), as_node(b, "f32")
+    return first, second
+
+
+def _beside(number: Any, type_name: str) -> Expression:
+    """Return a number beside a type: of that type; beside 8 bytes numpy's keep theirs, and floats are f64."""
+    if type_name in WIDE_TYPES:
+        if isinstance(number, np.generic):
+            size = max(4, number.dtype.itemsize)
+            return _held(number.item(), f"{number.dtype.kind}{8 * size}")
+        if isinstance(number, float):
+            return _held(number, "f64")
+    return as_node(number, type_name)
 
 
 @deferred
@@ -620,17 +684,50 @@ def operation(kind: str, *operands: Any) -> Expression:
     shown = f"a {kind} b" if not kind[0].isalpha() else {"not": "~a", "negative": "-a"}.get(kind, f"gw.{kind}()")
     if found.gives == "bool" and len(operands) == 2:
         operands = tuple(_counted(*pair) for pair in (operands, operands[::-1]))
+    if found.gives == "bool" and len(operands) == 2:
+        if (beyond := _compared_beyond(kind, *operands)) is not None:
+            return beyond
+        operands = _operands(*operands)
+        if {node.type for node in operands} in ({"u64", "i64"}, {"u64", "i32"}):
+            return _compared_exactly(kind, *operands)
     nodes = (as_node(operands[0]),) if len(operands) == 1 else same_type(shown, *operands)
     type_name = nodes[0].type
+    if kind in ("/", "sqrt", "rint") and type_name in ("u64", "i64"):
+        nodes, type_name = tuple(converted("f64", node) for node in nodes), "f64"
+    if kind in ("floor", "ceil") and type_name in INTEGERS:
+        return nodes[0]
     if type_name not in found.types:
         to = next((each for each in ("f32", "u32") if each in found.types), found.types[0])
         remedy = found.remedy or ("compare it first: x != 0" if to == "bool" else f"cast it, for example gw.{to}(x)")
         raise DatatypeError(f"{shown} is for {', '.join(found.types)}, not for {type_name}; {remedy}")
-    if kind == "abs" and type_name == "u32":
+    if kind == "abs" and type_name in ("u32", "u64"):
         return nodes[0]
     if type_name in found.functions:
         return Expression("function", type_name, nodes, found.functions[type_name])
     return Expression(kind, found.gives or type_name, nodes)
+
+
+def _compared_beyond(kind: str, a: Any, b: Any) -> Expression | None:
+    """Return a comparison of integers with a number of Python that their type does not hold; None for others."""
+    number, other = (a, b) if type(a) is int else (b, a)
+    node = other.as_expression() if type(number) is int and isinstance(other, Operators) else None
+    if node is None or NUMPY_TYPES[node.type].kind not in "iu":
+        return None
+    ends = np.iinfo(cast(Any, NUMPY_TYPES[node.type]))
+    if ends.min <= number <= ends.max:
+        return None
+    side = 1 if number > 0 else -1
+    holds = OPERATIONS[kind].numpy(*((side, 0) if number is a else (0, side)))
+    return operation("==" if holds else "!=", node, node)
+
+
+def _compared_exactly(kind: str, a: Expression, b: Expression) -> Expression:
+    """Return a comparison of u64 with integers that may be negative, which numpy compares exactly."""
+    signed = a if b.type == "u64" else b
+    # As if a negative number were -1, and the other one 0.
+    outcome = bool(OPERATIONS[kind].numpy(*((-1, 0) if signed is a else (0, -1))))
+    compared = operation(kind, converted("u64", a), converted("u64", b))
+    return Expression("select", "bool", (operation("<", signed, 0), as_node(outcome), compared))
 
 
 def _counted(value: Any, other: Any) -> Any:
@@ -643,19 +740,24 @@ def _counted(value: Any, other: Any) -> Any:
 @deferred
 def _shifted(kind: str, a: Any, bits: Any) -> Expression:
     """Return a shift: WGSL's by a number below 32, else what numpy gives of all bits, or of a negative number."""
-    items = as_node(a) if not _is_untyped(a) else as_node(a, as_node(bits).type)
-    by = as_node(bits, items.type if _is_untyped(bits) else None)
-    if items.type not in ("u32", "i32") or by.type not in ("u32", "i32"):
+    items = as_node(a) if not _is_untyped(a) else _beside(a, as_node(bits).type)
+    by = _beside(bits, items.type) if _is_untyped(bits) else as_node(bits)
+    if items.type != by.type and (items.type in WIDE_TYPES or by.type in WIDE_TYPES):
+        items, by = same_type(f"a {kind} b", items, by)
+    if items.type not in INTEGERS or by.type not in INTEGERS:
         raise DatatypeError(
             f"a {kind} b is for integers, but the operands are of {items.type} and {by.type}; cast them: gw.u32(x)"
         )
+    width = 64 if items.type in WIDE_TYPES else 32
+    if by.type in WIDE_TYPES:
+        by = operation("minimum", converted("u64", by), 64)
     by = converted("u32", by)  # a negative number is a large one
-    if not isinstance(bits, Operators) and int(bits) in range(32):
+    if not isinstance(bits, Operators) and int(bits) in range(width):
         return Expression(kind, items.type, (items, by))
-    if kind == ">>" and items.type == "i32":
-        return Expression(kind, items.type, (items, operation("minimum", by, 31)))
+    if kind == ">>" and items.type in ("i32", "i64"):
+        return Expression(kind, items.type, (items, operation("minimum", by, width - 1)))
     shifted = Expression(kind, items.type, (items, by))
-    return Expression("select", items.type, (operation("<", by, 32), shifted, as_node(0, items.type)))
+    return Expression("select", items.type, (operation("<", by, width), shifted, as_node(0, items.type)))
 
 
 _MOST_MULTIPLICATIONS = 64
@@ -666,9 +768,10 @@ def _whole_exponent(base: Expression, b: Any) -> int | None:
     if isinstance(b, (bool, np.bool_)) or not isinstance(b, (int, float, np.integer, np.floating)):
         return None
     number = cast(float, b)
-    if isinstance(b, (float, np.floating)) and (base.type != "f32" or not float(number).is_integer()):
+    is_float = base.type in ("f32", "f64")
+    if isinstance(b, (float, np.floating)) and (not is_float or not float(number).is_integer()):
         return None
-    least = -_MOST_MULTIPLICATIONS if base.type == "f32" else 1
+    least = -_MOST_MULTIPLICATIONS if is_float else 1
     return int(number) if least <= number <= _MOST_MULTIPLICATIONS and number else None
 
 
@@ -676,7 +779,7 @@ def _whole_exponent(base: Expression, b: Any) -> int | None:
 def _power(a: Any, b: Any) -> Expression:
     """Return a power: by a small whole number by multiplications, and a division, else by WGSL's pow."""
     b = b[()] if isinstance(b, np.ndarray) and b.ndim == 0 else b
-    if isinstance(b, (float, np.floating)) and b == 0.5 and not _is_untyped(a) and as_node(a).type == "f32":
+    if isinstance(b, (float, np.floating)) and b == 0.5 and not _is_untyped(a) and as_node(a).type in ("f32", "f64"):
         return operation("sqrt", a)  # as numpy does
     whole = None if _is_untyped(a) else _whole_exponent(as_node(a), b)
     if whole is None:
@@ -700,14 +803,16 @@ def gather(x: Any, indices: Any) -> Expression:
     ----------
     x : Expression or Array
     indices : Expression, Array or int
-        Of u32 or i32. Below 0 they become 0, behind the end the last.
+        Integers. Below 0 they become 0, behind the end the last.
     """
     items = as_node(x)
     if isinstance(indices, (slice, list, tuple, str, bytes)) or indices is None:
         raise DatatypeError(
-            f"an expression is indexed by an expression of u32 or i32, not by {indices!r:.40}; slice its Arrays first"
+            f"an expression is indexed by an expression of integers, not by {indices!r:.40}; slice its Arrays first"
         )
     at = as_node(indices, "u32" if _is_untyped(indices) and indices >= 0 else None)
+    if at.type in ("i64", "u64"):
+        at = converted("u32", operation("minimum", operation("maximum", at, 0), 2**32 - 1))
     if at.type not in ("u32", "i32"):
         remedy = "a mask chooses with gw.compress(mask, x)" if at.type == "bool" else "cast them: gw.u32(x)"
         raise DatatypeError(f"indices are of {at.type}, but must be integers; {remedy}")

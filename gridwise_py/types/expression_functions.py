@@ -9,21 +9,22 @@ import numpy as np
 
 from ..errors import ArgumentError, DatatypeError
 from ..settings import SHADER_CHECKS, ShaderChecks
-from .datatype import DATATYPES, Struct
+from .datatype import VALUE_DATATYPES, Struct
 from .evaluation import value_of
 from .expression import Expression, Later, Operators, as_node, deferred, gather, operation, same_type
+from .operations import NUMPY_TYPES
 from .options import one_of
 from .program import flatten
 from .wgsl_function import WgslFunction
 
 __all__ = [
-    "StructExpression", "bitcast", "ceil", "clip", "cos", "exp", "flip", "floor", "function", "gather",
-    "isnan", "log", "maximum", "minimum", "moments", "next", "popcount", "previous", "result", "rint", "sign", "sin",
-    "sqrt", "struct", "tanh", "truth", "where",
+    "StructExpression", "bitcast", "ceil", "clip", "cos", "exp", "flip", "floor", "function", "gather", "isfinite",
+    "isinf", "isnan", "log", "maximum", "minimum", "moments", "nan_to_num", "next", "popcount", "previous", "result",
+    "rint", "sign", "sin", "sqrt", "struct", "tanh", "trunc", "truth", "where",
 ]  # fmt: skip
 
-_BITS = ("u32", "i32", "f32")
-_INFINITY = 0x7F800000
+#: The bits of infinity, by the type of floats and that of their bits.
+_INFINITY = {"f32": ("u32", 0x7F800000), "f64": ("u64", 0x7FF << 52)}
 
 
 class StructExpression:
@@ -89,7 +90,7 @@ def where(condition: Any, a: Any, b: Any) -> Any:
     condition : Expression or Array
         Of bool.
     a, b : Expression, Array or number, or structs of these
-        Of one type. Both are computed for each item.
+        Of one type, or one of 8 bytes: then of the type that numpy promotes to. Both are computed for each item.
 
     Returns
     -------
@@ -121,7 +122,9 @@ def truth(value: Expression) -> Expression:
     """Return whether items are not 0: of floats by their bits, since devices may flush denormals, and assume no NaN."""
     if value.type == "bool":
         return value
-    return (bitcast("u32", value) << 1) != 0 if value.type == "f32" else value != 0
+    if value.type in _INFINITY:
+        value = bitcast(_INFINITY[value.type][0], value) << 1
+    return value != 0
 
 
 def moments(value: Expression) -> StructExpression:
@@ -132,8 +135,8 @@ def moments(value: Expression) -> StructExpression:
     """
     if value.type != "f32":
         return struct(count=as_node(1, "u32"), origin=value, mean=as_node(0.0, "f32"), m2=as_node(0.0, "f32"))
-    is_finite = (bitcast("u32", value) & _INFINITY) != _INFINITY
-    return struct(count=as_node(1, "u32"), mean=value, m2=where(is_finite, as_node(0.0, "f32"), float("nan")))
+    m2 = where(isfinite(value), as_node(0.0, "f32"), float("nan"))
+    return struct(count=as_node(1, "u32"), mean=value, m2=m2)
 
 
 def _unary(kind: str, sentence: str) -> Callable[[Any], Any]:
@@ -147,18 +150,68 @@ def _unary(kind: str, sentence: str) -> Callable[[Any], Any]:
     return function
 
 
-sqrt = _unary("sqrt", "Return the square root of f32, as an expression.")
+sqrt = _unary("sqrt", "Return the square root of floats, and of integers of 8 bytes in f64, as an expression.")
 exp = _unary("exp", "Return e to the power of f32, as an expression.")
 log = _unary("log", "Return the natural logarithm of f32, as an expression.")
 sin = _unary("sin", "Return the sine of f32, as an expression.")
 cos = _unary("cos", "Return the cosine of f32, as an expression.")
 tanh = _unary("tanh", "Return the hyperbolic tangent of f32, as an expression.")
-floor = _unary("floor", "Return f32 rounded down, as an expression.")
-ceil = _unary("ceil", "Return f32 rounded up, as an expression.")
-rint = _unary("rint", "Return f32 rounded to the nearest integer, ties to even, as an expression.")
+floor = _unary("floor", "Return floats rounded down, as an expression.")
+ceil = _unary("ceil", "Return floats rounded up, as an expression.")
+rint = _unary("rint", "Return floats rounded to the nearest integer, ties to even, as an expression.")
 sign = _unary("sign", "Return −1, 0 or 1, as an expression.")
-isnan = _unary("isnan", "Return whether f32 is NaN, as an expression of bool.")
-popcount = _unary("popcount", "Return the number of bits of u32 that are set, as an expression.")
+popcount = _unary("popcount", "Return the number of bits of u32 or u64 that are set, as an expression of u32.")
+
+
+def _of_bits(name: str, sentence: str, symbol: str) -> Callable[[Any], Any]:
+    """Return a function of floats that compares their bits but for the sign with those of infinity."""
+
+    def function(x: Any) -> Any:
+        value = as_node(x)
+        if value.type not in _INFINITY:  # numpy, too, knows of integers and bools that they are finite
+            return operation("==" if name == "isfinite" else "!=", value, value)
+        bits, infinity = _INFINITY[value.type]
+        return operation(symbol, bitcast(bits, value) << 1, infinity << 1)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{sentence}\n\n    Parameters\n    ----------\n    x : Expression or Array\n    "
+    return deferred(function)
+
+
+isnan = _of_bits("isnan", "Return whether items are NaN, as an expression of bool.", ">")
+isfinite = _of_bits("isfinite", "Return whether items are neither infinite nor NaN, as an expression of bool.", "<")
+isinf = _of_bits("isinf", "Return whether items are infinite, as an expression of bool.", "==")
+
+
+@deferred
+def trunc(x: Any) -> Expression:
+    """Return floats without what is behind the point, as an expression.
+
+    Parameters
+    ----------
+    x : Expression or Array
+    """
+    value = as_node(x)
+    return where(value < 0, ceil(value), floor(value))
+
+
+@deferred
+def nan_to_num(x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Expression:
+    """Return the items with numbers in place of NaN and of infinities, by default the largest and the least ones.
+
+    Parameters
+    ----------
+    x : Expression or Array
+    nan, posinf, neginf : number, optional
+    """
+    value = as_node(x)
+    if value.type not in _INFINITY:
+        return value
+    ends = np.finfo(NUMPY_TYPES[value.type])
+    low = as_node(float(ends.min) if neginf is None else neginf, value.type)
+    high = as_node(float(ends.max) if posinf is None else posinf, value.type)
+    is_negative = (bitcast(_INFINITY[value.type][0], value) >> 8 * NUMPY_TYPES[value.type].itemsize - 1) != 0
+    return where(isnan(value), as_node(nan, value.type), where(isinf(value), where(is_negative, low, high), value))
 
 
 @deferred
@@ -203,14 +256,18 @@ def bitcast(datatype: str, x: Any) -> Expression:
 
     Parameters
     ----------
-    datatype : {"u32", "i32", "f32"}
+    datatype : {"u32", "i32", "f32", "u64", "i64", "f64"}
+        Of as many bytes.
     x : Expression or Array
     """
-    if not isinstance(datatype, str) or datatype not in DATATYPES:
-        raise DatatypeError(f"gw.bitcast() gives u32, i32 or f32, not {datatype!r}")
+    if not isinstance(datatype, str) or datatype not in VALUE_DATATYPES:
+        raise DatatypeError(f"gw.bitcast() gives {', '.join(VALUE_DATATYPES)}, not {datatype!r}")
     operand = as_node(x)
-    if operand.type not in _BITS:
-        raise DatatypeError(f"gw.bitcast() takes u32, i32 or f32, not {operand.type}; cast it: gw.u32(x)")
+    if operand.type == "bool" or NUMPY_TYPES[operand.type].itemsize != NUMPY_TYPES[datatype].itemsize:
+        bits = f"u{datatype[1:]}"
+        raise DatatypeError(
+            f"gw.bitcast() to {datatype} takes as many bytes, not {operand.type}; cast it: gw.{bits}(x)"
+        )
     return operand if operand.type == datatype else Expression("bitcast", datatype, (operand,))
 
 

@@ -12,7 +12,7 @@ from .evaluation import value_of
 from .operations import OPERATIONS
 from .program import Flat, Step
 
-#: Of steps of f32 that may differ from numpy's: by how many units in the last place. A GPU makes one operation of a
+#: Of steps of floats that may differ from numpy's: by how many units in the last place. A GPU makes one operation of a
 #: product and a sum; quotients and roots are about as WGSL has them; of functions it allows more than GPUs make of it.
 _ULPS = {
     **dict.fromkeys(("+", "-", "*"), 2), **dict.fromkeys(("/", "sqrt"), 4),
@@ -31,7 +31,7 @@ def inexact_places(flat: Flat) -> list[tuple[int, int]]:
     """
     found: list[tuple[int, int]] = []
     for k, step in enumerate(flat.program.steps):
-        if step.type == "f32" and step.kind in _ULPS:
+        if step.type in ("f32", "f64") and step.kind in _ULPS:
             found += [(k, place) for place in range(-1, 0 if step.kind in _ROUNDED else len(step.args))]
     return found if len(found) > 1 or any(flat.program.steps[k].kind not in ("+", "-", "*") for k, _ in found) else []
 
@@ -83,7 +83,8 @@ class _Nudged(NamedTuple):
         return self._off(found, kind in _BOUNDED) if self.argument < 0 else found
 
     def _off(self, items: Any, least: float) -> Any:
-        if np.asarray(items).dtype.kind != "f":
+        dtype = np.asarray(items).dtype
+        if dtype.kind != "f":
             return items
-        step = np.float32(self.ulps * np.finfo(np.float32).eps)
-        return items + step * np.maximum(np.abs(items), np.float32(least))
+        step = dtype.type(self.ulps * np.finfo(dtype).eps)
+        return items + step * np.maximum(np.abs(items), dtype.type(least))

@@ -14,13 +14,16 @@ import numpy as np
 
 from .library_functions import FLOOR_QUOTIENT, POWER, REMAINDER
 from .wgsl_function import WgslFunction
+from .wide_text import WIDE_TYPES, wide_text
 
 #: The types of expressions, and numpy's.
 NUMPY_TYPES: dict[str, np.dtype[Any]] = {
     "u32": np.dtype(np.uint32), "i32": np.dtype(np.int32), "f32": np.dtype(np.float32), "bool": np.dtype(np.bool_),
+    "u64": np.dtype(np.uint64), "i64": np.dtype(np.int64), "f64": np.dtype(np.float64),
 }  # fmt: skip
-_NUMBERS = ("u32", "i32", "f32")
-_INTEGERS = ("u32", "i32")
+INTEGERS = ("u32", "i32", "u64", "i64")
+_FLOATS = ("f32", "f64")
+_NUMBERS = (*INTEGERS, *_FLOATS)
 _NOT_A_NUMBER = "((bitcast<{U}>({0}) & {U}(0x7fffffffu)) > {U}(0x7f800000u))"
 
 
@@ -34,7 +37,8 @@ class Operation:
         The types that it takes.
     numpy : callable
     text : str
-        WGSL, with ``{0}``, ``{1}`` for the operands, ``{T}`` for their type and ``{U}`` for as many u32.
+        WGSL, with ``{0}``, ``{1}`` for the operands, ``{T}`` for their type and ``{U}`` for as many u32. Types of 8
+        bytes have theirs in `wide_text`.
     texts : dict from str to str
         Of types with another text.
     functions : dict from str to WgslFunction
@@ -62,7 +66,9 @@ def _compared(symbol: str, function: Callable[..., Any]) -> Operation:
 
 
 def _float(function: Callable[..., Any], name: str = "") -> Operation:
-    return Operation(("f32",), function, f"{name or function.__name__}({{0}})")
+    types = _FLOATS if function in (np.sqrt, np.floor, np.ceil, np.rint) else ("f32",)
+    remedy = "cast it: gw.f32(x); WGSL has it in f32 alone"
+    return Operation(types, function, f"{name or function.__name__}({{0}})", remedy=remedy)
 
 
 def _divided(symbol: str, function: Callable[..., Any], functions: dict[str, WgslFunction]) -> Operation:
@@ -82,17 +88,23 @@ def _negated(a: Any) -> Any:
 
 
 def _shifted_left(a: Any, b: Any) -> Any:
-    return a << (b & 31).astype(a.dtype)
+    return a << (b & (8 * a.dtype.itemsize - 1)).astype(a.dtype)
 
 
 def _shifted_right(a: Any, b: Any) -> Any:
-    return a >> (b & 31).astype(a.dtype)
+    return a >> (b & (8 * a.dtype.itemsize - 1)).astype(a.dtype)
+
+
+def _power(a: Any, b: Any) -> Any:
+    # numpy raises for integers to negative powers.
+    return np.power(a, b) if a.dtype.kind == "f" else np.where(b < 0, 0, np.power(a, np.where(b < 0, 0, b)))
 
 
 def _popcount(a: Any) -> Any:
     # numpy 1 has no bitwise_count.
     items = np.ascontiguousarray(a)
-    return np.unpackbits(items.view(np.uint8).reshape(-1, 4), axis=1).sum(axis=1).reshape(np.shape(a))
+    bits = np.unpackbits(items.view(np.uint8).reshape(-1, items.dtype.itemsize), axis=1)
+    return bits.sum(axis=1).reshape(np.shape(a))
 
 
 #: By the kind of an expression.
@@ -101,12 +113,16 @@ OPERATIONS: dict[str, Operation] = {
     "-": Operation(_NUMBERS, operator.sub, "({0} - {1})"),
     "*": Operation(_NUMBERS, operator.mul, "({0} * {1})"),
     "/": Operation(
-        ("f32",), np.true_divide, "({0} / {1})", remedy="cast both, gw.f32(x); for u32 there is a // b, too"
+        _FLOATS, np.true_divide, "({0} / {1})", remedy="cast both, gw.f32(x); for integers there is a // b, too"
     ),
     "//": _divided("//", np.floor_divide, FLOOR_QUOTIENT),
     "%": _divided("%", np.remainder, REMAINDER),
     "**": Operation(
-        ("f32",), np.power, "", functions=POWER, remedy="give an integer from 1 to 64, x ** 3, or cast: gw.f32(x)"
+        ("f32", "u64", "i64"),
+        _power,
+        "",
+        functions=POWER,
+        remedy="give an integer from 1 to 64, x ** 3, or cast: gw.f32(x)",
     ),
     "<": _compared("<", operator.lt),
     "<=": _compared("<=", operator.le),
@@ -114,16 +130,16 @@ OPERATIONS: dict[str, Operation] = {
     ">=": _compared(">=", operator.ge),
     "==": _compared("==", operator.eq),
     "!=": _compared("!=", operator.ne),
-    "&": Operation((*_INTEGERS, "bool"), np.bitwise_and, "({0} & {1})"),
-    "|": Operation((*_INTEGERS, "bool"), np.bitwise_or, "({0} | {1})"),
-    "^": Operation((*_INTEGERS, "bool"), np.bitwise_xor, "({0} ^ {1})", {"bool": "({0} != {1})"}),
-    # As WGSL's, by a number of bits from 0 to 31.
-    "<<": Operation(_INTEGERS, _shifted_left, "({0} << ({1} & {U}(31u)))"),
-    ">>": Operation(_INTEGERS, _shifted_right, "({0} >> ({1} & {U}(31u)))"),
+    "&": Operation((*INTEGERS, "bool"), np.bitwise_and, "({0} & {1})"),
+    "|": Operation((*INTEGERS, "bool"), np.bitwise_or, "({0} | {1})"),
+    "^": Operation((*INTEGERS, "bool"), np.bitwise_xor, "({0} ^ {1})", {"bool": "({0} != {1})"}),
+    # As WGSL's, by less bits than there are.
+    "<<": Operation(INTEGERS, _shifted_left, "({0} << ({1} & {U}(31u)))"),
+    ">>": Operation(INTEGERS, _shifted_right, "({0} >> ({1} & {U}(31u)))"),
     "minimum": _picked("<=", "min", np.minimum),
     "maximum": _picked(">=", "max", np.maximum),
     "negative": Operation(_NUMBERS, _negated, "-({0})", {"u32": "({T}(0u) - {0})"}),
-    "not": Operation((*_INTEGERS, "bool"), np.invert, "~({0})", {"bool": "!({0})"}),
+    "not": Operation((*INTEGERS, "bool"), np.invert, "~({0})", {"bool": "!({0})"}),
     "abs": Operation(_NUMBERS, np.abs, "abs({0})", {"u32": "{0}"}),
     "sign": Operation(
         _NUMBERS,
@@ -131,8 +147,9 @@ OPERATIONS: dict[str, Operation] = {
         "sign({0})",
         {"u32": "min({0}, {T}(1u))", "f32": f"select(sign({{0}}), {{0}}, {_NOT_A_NUMBER})"},
     ),
-    "isnan": Operation(("f32",), np.isnan, _NOT_A_NUMBER, gives="bool"),
-    "popcount": Operation(("u32",), _popcount, "countOneBits({0})", remedy="cast it: gw.u32(x)"),
+    "popcount": Operation(
+        ("u32", "u64"), _popcount, "countOneBits({0})", gives="u32", remedy="cast it: gw.u32(x) or gw.u64(x)"
+    ),
     "sqrt": _float(np.sqrt),
     "exp": _float(np.exp),
     "log": _float(np.log),
@@ -155,8 +172,8 @@ _OF_ITSELF = {
 }
 
 
-def operation_text(kind: str, gives: str, takes: str, args: Sequence[str], lanes: int) -> str:
-    """Return the WGSL of an operation on one item, or on four.
+def operation_text(kind: str, gives: str, takes: str, args: Sequence[str], lanes: int, *, pairs: bool = False) -> str:
+    """Return the WGSL of an operation on one item, or on four of up to 4 bytes.
 
     Parameters
     ----------
@@ -168,7 +185,11 @@ def operation_text(kind: str, gives: str, takes: str, args: Sequence[str], lanes
         The texts of the operands.
     lanes : int
         1 or 4.
+    pairs : bool
+        Whether integers of 8 bytes are pairs of words.
     """
+    if gives in WIDE_TYPES or takes in WIDE_TYPES:
+        return wide_text(kind, gives, takes, args, pairs)
 
     def vector(name: str) -> str:
         return name if lanes == 1 else f"vec4<{name}>"

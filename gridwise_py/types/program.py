@@ -6,16 +6,20 @@ text that is written from a program is the same for ``2 * x`` and ``3 * y``.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, cast
 
+import numpy as np
+
 from ..errors import ArgumentError
 from ..settings import ShaderChecks, strictest
-from .datatype import DATATYPES, Datatype, Struct
+from .datatype import DATATYPES, VALUE_DATATYPES, Datatype, Struct
 from .shapes import broadcast_shape, check_one_shape, merged
+from .wide_text import WIDE_TYPES, needs_doubles, word_count
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -154,8 +158,8 @@ class Step:
     args : tuple of int
         The numbers of the steps that it uses.
     value : object
-        For a leaf, a number or a scalar, its number among them; for a component of a leaf, that and its place; for what
-        is repeated a Spread; else the value of the expression.
+        For a leaf its number among them; for a number or a scalar that of its first word; for a component of a leaf its
+        number and place; for what is repeated a Spread; else the value of the expression.
     last : int or None
         Of a gather or a spread whose operand has no leaf of its length: which number is the index of the last item.
     """
@@ -197,6 +201,18 @@ class Program:
     def types(self) -> tuple[str, ...]:
         """The types of the results."""
         return tuple(self.steps[k].type for k in self.results)
+
+    @cached_property
+    def is_wide(self) -> bool:
+        """Whether a step has 8 bytes."""
+        return any(step.type in WIDE_TYPES for step in self.steps)
+
+    @cached_property
+    def doubles(self) -> str | None:
+        """The first operation that only devices with float64 do; None without any."""
+        taken = (self.steps[step.args[0]].type if step.args else None for step in self.steps)
+        found = zip(self.steps, taken, strict=True)
+        return next((step.kind for step, takes in found if needs_doubles(step.kind, step.type, takes)), None)
 
     def with_leaves(self, numbers: Sequence[int]) -> Program:
         """Return it with other numbers of the leaves."""
@@ -284,7 +300,7 @@ class Flat:
     arrays : tuple of (str, Stored)
         Those leaves that are arrays.
     numbers : tuple of int
-        The numbers, as words.
+        The words of the numbers; those of 8 bytes have two.
     scalars : tuple of (str, str)
         Names and types of the numbers that are given to ``execute``.
     fields : tuple of str
@@ -313,7 +329,15 @@ class Flat:
         words = ["u32" if each == "bool" else each for each in self.types]
         if self.fields:
             return Struct("struct", **dict(zip(self.fields, words, strict=True)))
-        return DATATYPES[words[0]]
+        return VALUE_DATATYPES[words[0]]
+
+    def number(self, step: Step) -> np.ndarray:
+        """Return the words of a number."""
+        return np.array(self.numbers[step.number : step.number + word_count(step.type)], np.uint32)
+
+    def scalar_words(self, given: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
+        """Return the words of the scalars that a call gave, one after the other; those of others are 0."""
+        return tuple(word for name, kind in self.scalars for word in given.get(name, (0,) * word_count(kind)))
 
     @property
     def shape(self) -> tuple[int, ...] | None:
@@ -560,8 +584,8 @@ class _Flattening:
             leaf, place = cast("tuple[Leaf | Bound, int]", value)
             value = (self._leaf(leaf), place)
         elif kind == "number" and node.type != "bool":
-            self._numbers.append(cast(int, value))
-            value = len(self._numbers) - 1
+            words, value = cast("tuple[int, ...]", value), len(self._numbers)
+            self._numbers += words
         elif kind == "scalar":
             value = self._scalar(cast(str, value), node.type)
         elif kind == "gather":
@@ -575,7 +599,8 @@ class _Flattening:
             raise ArgumentError(f"the expression has two scalars {name!r}, of {self._scalars[name]} and {type_name}")
         if any(leaf.name == name for leaf in self._found):
             raise ArgumentError(f"the expression has a leaf and a scalar {name!r}; rename one of them")
-        return list(self._scalars).index(name)
+        before = itertools.takewhile(lambda other: other != name, self._scalars)
+        return sum(word_count(self._scalars[other]) for other in before)
 
     def _leaf(self, value: Any) -> int:
         is_argument = isinstance(value, Leaf)

@@ -422,6 +422,7 @@ def texts(n: int = 100_000, *, every: bool = True) -> dict[str, tuple[str, Shade
         *counted_plans(n, every=every),
         *segment_plans(n),
         *struct_plans(n),
+        *pair_plans(n),
         *top_k_plans(),
         *merge_plans(n),
         *group_plans(n),
@@ -576,6 +577,20 @@ def struct_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
                 f"reduce-{op.name}-{bool(options)}",
                 reduction.plan(gw.Layout.separate(dict.fromkeys(lengths, 4), **lengths)),
             )
+
+
+def pair_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
+    """Expressions of integers of 8 bytes as pairs of words: every function that they call."""
+    x, y, f = gw.i64("x"), gw.u64("y"), gw.leaf("f", "f64")
+    whole = ((x // gw.i64(y) + x**3) % 7 << 2) ^ abs(-x) >> 1 | gw.sign(x) - gw.minimum(x, gw.i64(y))
+    unsigned = (y // gw.u64(x) + y % 9) ** y + gw.u64(gw.f32(y) + gw.f32(x) + gw.f32(f)) + gw.u64(gw.i32(x)) >> gw.u64(
+        3
+    )
+    both = gw.where((x < gw.i64(y)) & (y >= 5) & ~gw.isnan(f), whole, gw.i64(unsigned))
+    bare = replace(FULL, features=frozenset({"subgroup"}))
+    sizes = {"x": 8, "y": 8, "f": 8, "output": 8}
+    for number, primitive in enumerate((gw.Map(None, both, capabilities=bare), gw.Scan(None, both, capabilities=bare))):
+        yield f"pairs-{number}", primitive.plan(gw.Layout.separate(sizes, **dict.fromkeys(sizes, n)))
 
 
 def index_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:

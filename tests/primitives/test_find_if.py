@@ -48,6 +48,7 @@ def test_functions(device):
     other = gw.asarray(np.arange(x.size, dtype=np.float32), device)
     assert gw.find_if(x, lambda y: other > 7.0 + 0.0 * y, device=device).item() == 8
     assert gw.find_if([3, 1, 4], lambda y: y > 3, device=device) == 2
+    assert gw.find_if(2**40 * np.arange(3), lambda y: y > 2**40, device=device) == 2
     counted = gw.asarray(np.float32([0, 0, 0, 5]), device).counted_by(gw.full(1, 3, "u32", device))
     assert gw.find(counted).item() == gw.find_if(counted, lambda y: y > 1).item() == 3
     assert gw.find(np.zeros(0, bool), device=device) == gw.find_if([], lambda y: y > 1, device=device) == 0
@@ -56,7 +57,7 @@ def test_functions(device):
 @pytest.mark.parametrize(
     ("x", "predicate", "error", "words"),
     [
-        (np.arange(3), lambda x: x > 1, gw.DatatypeError, "gw.find"),
+        (np.complex64([3]), lambda x: x > 1, gw.DatatypeError, "x.real"),
         (np.float32([1]), gw.u32("y") > 1, gw.DatatypeError, "gw.f32"),
         (np.float32([1]), 3, gw.ArgumentError, "must be a function"),
         (np.float32([1]), lambda x: True, gw.ArgumentError, "depend"),

@@ -24,7 +24,8 @@ SINCE = {
         scan sum timing_helper
     """,
     "Unreleased": """
-        Expression f32 i32 index leaf u32 scalar bitcast ceil clip cos exp flip floor function gather
+        Expression f32 f64 i32 i64 index isfinite isinf leaf nan_to_num trunc u32 u64
+        scalar bitcast ceil clip cos exp flip floor function gather
         isnan log maximum minimum next popcount previous result rint sign sin sqrt struct tanh where
         STORAGE_DATATYPES ArgSort ChunkedArray DeviceLostError DeviceMemoryError DeviceTimeoutError Event ForkError
         KeyAverage KeyAverages LookbackVerdict MatMul Profile Sort SortPairs argsort matmul profile read_results sort

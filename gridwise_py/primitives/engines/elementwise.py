@@ -17,7 +17,7 @@ from ...settings import ShaderChecks
 from ...tuning.options import ElementwiseTuning
 from ...tuning.shapes import shapes_for
 from ...types.capabilities import Capabilities
-from ...types.datatype import Datatype, ItemDatatypeLike, as_datatype
+from ...types.datatype import VALUE_DATATYPES, Datatype, ItemDatatypeLike, as_datatype
 from ...types.expression import Operators
 from ..base import Primitive
 
@@ -70,7 +70,8 @@ class Elementwise(Primitive):
         capabilities: Capabilities | None = None,
     ):
         super().__init__(device, capabilities=capabilities)
-        self.datatype: Datatype = as_datatype(self._take(dtype), self.datatypes)
+        items = self._take(dtype)
+        self.datatype: Datatype = as_datatype(items, self.datatypes if self._fusion is None else VALUE_DATATYPES)
         self.tuning: ElementwiseTuning = ElementwiseTuning.of(tuning)
         self._shapes = shapes_for("elementwise", self.capabilities, tuning=self.tuning)
 

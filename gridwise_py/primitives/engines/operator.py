@@ -20,7 +20,7 @@ from ...runtime.operator_check import check_operator
 from ...tuning.options import ReduceTuning, ScanTuning
 from ...tuning.rows import Shape, Shapes
 from ...tuning.shapes import fixed_shapes, shapes_for, suit
-from ...types.capabilities import FEATURES_OF_FLOAT64, Capabilities, SubgroupMode, SubgroupsLike
+from ...types.capabilities import FEATURES_OF_FLOAT64, Capabilities, SubgroupMode, SubgroupsLike, check_float64
 from ...types.datatype import ITEM_DATATYPES, Datatype, as_datatype
 from ...types.expression import Operators
 from ...types.operators import Add, BinOp, as_binop, memory_context, operator_context
@@ -379,17 +379,6 @@ class OperatorPrimitive(Primitive):
                 f"than one binding of this device reaches ({windows} windows); give {names[0]}.trim(), which reads the "
                 f"count of 4 bytes, or arrays with less room"
             )
-
-
-def check_float64(what: str, capabilities: Capabilities) -> None:
-    """Raise DatatypeError where a device does not compute with float64."""
-    missing = [name for name in FEATURES_OF_FLOAT64 if name not in capabilities.features]
-    if missing:
-        raise DatatypeError(
-            f"{what} of f64 needs the features {' and '.join(map(repr, missing))}, which the device of "
-            f"{capabilities.adapter!r} was not made with; request_device() asks for them where the adapter has them; "
-            f"otherwise compute in float32, x.astype(np.float32): compensated=True keeps sums accurate"
-        )
 
 
 def check_conversion(items: Datatype, results: Datatype) -> None:

@@ -187,7 +187,6 @@ _DOC = "docstring: "
 #: What is refused that numpy takes.
 REFUSALS: tuple[Known, ...] = (
     Known("docs/concepts/counts.md: the GPU alone knows how many items there are", "len", "count|trim"),
-    Known(_PAGE + "leaves have up to 4 bytes", message="expressions read items of up to 4 bytes", when=_eight_bytes),
     Known(_PAGE + "arrays of numpy are no operands", _OPERATORS, "cannot be part of an expression"),
     Known(
         _PAGE + "nothing is converted unasked",
@@ -200,7 +199,7 @@ REFUSALS: tuple[Known, ...] = (
         f"(?!//|%)({_EXPRESSIONS})",
         "is for (u32, i32, f32|f32|u32|integers)|must be unsigned",
     ),
-    Known(_PAGE + "which types an operator is for", "//|%", "is for u32, i32, f32", when=_has("bool")),
+    Known(_PAGE + "which types an operator is for", "//|%", "is for u32, i32", when=_has("bool")),
     Known(
         _PAGE + "only an Array of one item is repeated",
         _EXPRESSIONS,
@@ -217,8 +216,8 @@ REFUSALS: tuple[Known, ...] = (
         message="an expression|only an array has axes|is an expression|has no axes|of one dimension",
     ),
     Known(
-        _TABLE + "functions of items are computed in float32",
-        f"{_OF_F32}|where|maximum|minimum|clip",
+        _PAGE + "functions of f32 alone",
+        "exp|log|sin|cos|tanh",
         "datatype '(float64|int64|uint64)' is not supported|is of (float64|int64|uint64)",
         when=_eight_bytes,
     ),
@@ -337,7 +336,7 @@ REFUSALS: tuple[Known, ...] = (
         message="only the GPU knows",
         when=_is_chain,
     ),
-    Known(_DOC + "where= of Arrays of up to 4 bytes", message="where= of an Array of", when=_eight_bytes),
+    Known(_DOC + "where= of real numbers", message="where= of an Array of c64"),
     Known(_DOC + "shifts are integers", "roll", "must be an integer"),
     Known(_DOC + "initial= is a number of the result's datatype", "(nan)?(prod|sum|min|max)|scan", "no value of"),
     Known(
@@ -373,6 +372,7 @@ REFUSALS: tuple[Known, ...] = (
 )
 #: What is answered in another way.
 ALLOWED: tuple[Known, ...] = (
+    Known(_PAGE + "integers to negative powers are 0", r"\*\*", "negative integer powers", "accepts", is_on_gpu),
     Known(_DOC + "indices of uint64", "put", "Cannot cast", "accepts", _has("uint64")),
     Known(
         _PAGE + "items of 1 and 2 bytes are read as 4 bytes, and a number is one of those",
