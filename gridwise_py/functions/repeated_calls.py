@@ -27,6 +27,8 @@ from ..types.program import Bound
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 _MOST_NODES = 64
+#: The attribute of an expression that has its structure, which nothing changes.
+_STRUCTURE = "_structure"
 _kind: Callable[[object], Any] = type  # of which a type checker knows nothing
 
 
@@ -97,7 +99,26 @@ def _expression_key(expression: Expression, values: list[Any], places: dict[Any,
 
     None where it has leaves that are no Arrays, functions, or too many nodes.
     """
+    found = expression.__dict__.get(_STRUCTURE)
+    if found is None:
+        found = expression.__dict__[_STRUCTURE] = _structure_of(expression)
+    nodes, arrays = found
+    if nodes is None:
+        return None
+    indices: list[int] = []
+    for array in arrays:
+        index = places.setdefault(array.place[:5], len(values))
+        if index == len(values):
+            values.append(array)
+        indices.append(index)
+    return nodes, tuple(indices)
+
+
+def _structure_of(expression: Expression) -> tuple[tuple[Any, ...] | None, list[Any]]:
+    """Return what is equal for expressions that differ in their Arrays alone, and the Arrays; None as above."""
     key: list[Any] = []
+    arrays: list[Any] = []
+    places: dict[Any, int] = {}
     numbers: dict[int, int] = {}  # of nodes that are used twice
     waiting = [expression]
     while waiting:
@@ -106,7 +127,7 @@ def _expression_key(expression: Expression, values: list[Any], places: dict[Any,
             key.append(numbers[id(node)])
             continue
         if len(numbers) == _MOST_NODES:
-            return None
+            return None, []
         numbers[id(node)] = len(numbers)
         value: Any = node.value
         if value is not None and node.kind == "component":
@@ -115,16 +136,16 @@ def _expression_key(expression: Expression, values: list[Any], places: dict[Any,
         if type(value) is Bound:
             array: Any = value.array
             if type(array) is not Array:
-                return None
-            index = places.setdefault(array.place[:5], len(values))
-            if index == len(values):
-                values.append(array)
+                return None, []
+            index = places.setdefault(array.place[:5], len(arrays))
+            if index == len(arrays):
+                arrays.append(array)
             key.append((index, array.place[2:], value.components))
         elif value is not None:
-            said = option_key(value)
+            said = value if node.kind == "number" else option_key(value)
             if said is None:
-                return None
+                return None, []
             key.append(said)
         key.append((node.kind, node.type, len(node.args)))
         waiting += node.args
-    return tuple(key)
+    return tuple(key), arrays
