@@ -7,6 +7,7 @@ methods raise NotImplementedError, as wgpu-py's base classes do: nothing is reco
 
 # wgpu's stubs hide constructors, and options that nobody here gives.
 # pyright: reportCallIssue=false, reportIncompatibleMethodOverride=false, reportPrivateUsage=false
+# pyright: reportUnknownLambdaType=false
 
 from __future__ import annotations
 

@@ -12,11 +12,9 @@ import click
 from ..errors import ArgumentError
 from .ab import ApartWords, find_sides
 from .diff import usual_jobs
-from .exit_codes import REGRESSION
+from .exit_codes import REGRESSION, SKIP
 from .output import note, showing_progress
 
-#: What `git bisect run` takes for "this commit cannot be tested".
-SKIP = 125
 _WORDS = {0: "not slower", REGRESSION: "slower", SKIP: "not known"}
 
 

@@ -59,20 +59,22 @@ def diff(old: str, new: str, cases: tuple[str, ...], json_path: Path | None, **o
     sys.exit(DIFFERS if any(one.changes for one in found) else UNKNOWN if any(one.unknown for one in found) else SAME)
 
 
-def usual_jobs(words: Sequence[str], sizes: Any) -> list[Any]:
+def usual_jobs(words: Sequence[str], sizes: str | None) -> list[Any]:
     """Return the cases of primitives, each in its usual form."""
     from ..bench.cases.case import Case, array_items
     from ..bench.cases.mode import Mode
     from ..bench.cases.workloads import WORKLOADS
+    from ..bench.sweep.axes import collect_axes
     from ..bench.sweep.suite import Job
 
     for word in words:
         if word not in WORKLOADS:
             raise click.BadParameter(f"{word!r} is no primitive ({', '.join(WORKLOADS)})", param_hint="PRIMITIVE")
+    asked = [int(n) for n in collect_axes((), {"n": sizes}, {})["n"].values] if sizes else []
     found: list[Job] = []
     for name in words or WORKLOADS:
-        for n in map(int, sizes.values) if sizes is not None else _SIZES:
-            own = n if sizes is not None or array_items(name, n) <= 2 * _SIZES[-1] else int(n**0.5)
+        for n in asked or _SIZES:
+            own = n if asked or array_items(name, n) <= 2 * _SIZES[-1] else int(n**0.5)
             found.append(Job(Case.usual(name, own), Mode.BATCH, len(found)))
     return found
 

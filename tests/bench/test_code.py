@@ -278,6 +278,8 @@ def test_the_same_files_are_the_same_without_a_process(tmp_path):
         shutil.copytree(ROOT / "gridwise_py" / "types", tmp_path / name / "gridwise_py" / "types")
         (tmp_path / name / "gridwise_py" / "__init__.py").write_text("")
         (tmp_path / name / "shaders").mkdir()
+    few = _diff(tmp_path / "old", tmp_path / "new", "--n", "2^10,2^12", "--", "copy", "matmul")
+    assert (few.exit_code, few.stdout) == (0, "same on 10 of 10 classes: 4 of 4 cases\n"), few.output
     found = _diff(tmp_path / "old", tmp_path / "new")
     assert (found.exit_code, found.stdout[:24]) == (0, "same on 10 of 10 classes"), found.output
 

@@ -249,10 +249,10 @@ def test_commands_in_pages_run(device, name, tmp_path, monkeypatch):
     assert CliRunner().invoke(cli.main, first).exit_code == 0
     ran = 0
     for words, _ in _commands(ROOT / name):
-        if words[0] != "gridwise" or words[1] == "ab":  # tests/bench/test_ab.py has that one
+        if words[0] != "gridwise" or words[1] in ("ab", "diff", "bisect"):  # tests/bench: test_ab.py, test_code.py
             continue
         for word in words[2:]:
-            if re.fullmatch(r"\w+\.json", word) and words[1] != "bench" and not Path(word).exists():
+            if re.fullmatch(r"\w+\.json", word) and words[1] not in ("bench", "counts") and not Path(word).exists():
                 shutil.copy("first.json", word)
         done = CliRunner().invoke(cli.main, _small(words[1:]))
         # 1, 3 and 7 are verdicts on files that were measured in a moment.
