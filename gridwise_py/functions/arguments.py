@@ -328,7 +328,7 @@ def same_bits(items: Any, dtype: Any = np.uint64) -> Any:
 def is_beyond(bits: Array) -> Expression:
     """Return whether integers of 8 bytes are negative, or 2**63 and more: other numbers with and without a sign."""
     words = [(name, DATATYPES["u32"]) for name in ("low", "high")]
-    return stored_field(bits.ravel().view("u32"), words, "high") >= 2**31
+    return stored_field((bits if bits.shape else bits.ravel()).view("u32"), words, "high") >= 2**31
 
 
 def stored_leaves(call: str, flat: Flat) -> dict[str, Any]:

@@ -649,7 +649,7 @@ class Array(Operators, OnGpu):
             key = only_index(cast(tuple[Any, ...], key))
         if type(key) is str and isinstance(self._datatype, Struct):
             self._check_uncounted()
-            return stored_field((self if self.shape else self.reshape(1)).view("u32"), self._datatype.fields, key)
+            return stored_field((self if self.shape else self.ravel()).view("u32"), self._datatype.fields, key)
         if self._count is not None:
             return self._first_counted(key)
         if type(key) is Expression and key.type != "bool":

@@ -170,7 +170,7 @@ class _Evaluation:
         if size is None:  # of what has no length: numbers, and arrays of one item
             return self._at(step.args[0], number)
         values = self._at(step.args[0], number)
-        if size == 0 and np.size(indices):
+        if not np.size(values) and np.size(indices):
             raise LengthError("the items of an empty array are gathered")
         if np.ndim(values) == 0:
             return values
@@ -178,7 +178,7 @@ class _Evaluation:
 
     def _repeated(self, number: int, step: Step, domain: int) -> Any:
         values, spread, size = self._at(step.args[0], number), cast(Spread, step.value), self._sizes[domain]
-        if np.ndim(values) == 0:
+        if np.ndim(values) == 0 or not values.size:  # of an empty operand the result is empty
             return values
         if not spread.axes or size is None:
             return values[0]

@@ -86,10 +86,10 @@ def _names_and_pairs():
     for name, *_ in _functions():
         for number, pair in enumerate(_PAIRS):
             is_quick = name in _QUICK and _QUICK.index(name) % len(_PAIRS) == number
-            yield pytest.param(name, pair, marks=() if is_quick else pytest.mark.slow)
+            yield pytest.param(name, pair, marks=() if is_quick else pytest.mark.slow, id=f"{name}-{number}")
 
 
-@pytest.mark.parametrize(("name", "pair"), _names_and_pairs())
+@pytest.mark.parametrize(("name", "pair"), list(_names_and_pairs()))
 def test_an_expression_of_two_shapes_is_one_of_their_common_shape(device, name, pair):
     first, second = map(_like, pair)
     found = _outcome(name, gw.asarray(first, device) * gw.asarray(second, device))
