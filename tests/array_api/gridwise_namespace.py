@@ -221,14 +221,12 @@ def searchsorted(x1: Any, x2: Any, /, *, side: Any = "left", sorter: Any = None)
     return _down("searchsorted", gw.searchsorted(_up(x1), _up(x2), side=side, sorter=order).astype(np.int64))
 
 
-def _struct_reduction(name: str, *, doubles: bool = True) -> Callable[..., np.ndarray]:
+def _struct_reduction(name: str) -> Callable[..., np.ndarray]:
     function = getattr(gw, name)
 
     def reduced(x: Any, /, *, axis: Any = None, keepdims: bool = False, **options: Any) -> np.ndarray:
         x = np.asarray(x)
         _refuse_complex(name, x.dtype)
-        if x.dtype == np.float64 and not doubles:
-            _leave_out(name, "float64")
         try:
             found = _down(name, function(_up(x), axis=axis, keepdims=keepdims, **options))
         except gw.ArgumentError as error:
@@ -242,7 +240,7 @@ def _struct_reduction(name: str, *, doubles: bool = True) -> Callable[..., np.nd
 
 
 any, all, argmin, argmax, count_nonzero = map(_struct_reduction, ("any", "all", "argmin", "argmax", "count_nonzero"))
-mean, var, std = (_struct_reduction(name, doubles=False) for name in ("mean", "var", "std"))
+mean, var, std = map(_struct_reduction, ("mean", "var", "std"))
 
 
 def nonzero(x: Any, /) -> tuple[np.ndarray, ...]:

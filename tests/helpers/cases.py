@@ -467,8 +467,11 @@ def array_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
         )
 
     names, modes = list(sizes), itertools.cycle(SUBGROUPS)
-    for form, more in (("distances", ("origin",)), ("quotients", ("counts",)), ("moments", ())):
-        doubles = Doubles(None, form, more=more, takes_root=not more, capabilities=FULL)
+    for form, more in (
+        ("distances", ("origin",)), ("between", ("origin", "last")), ("quotients", ("counts",)), ("moments", ()),
+    ):  # fmt: skip
+        flags = {"takes_root": not more, "skips_nan": form == "distances"}
+        doubles = Doubles(None, form, more=more, **flags, capabilities=FULL)
         placed = layout(0, items=("f64", n), **{name: ("u32" if name == "counts" else "f64", 1) for name in more},
                         output=("f64", n // 2 if form == "moments" else n))  # fmt: skip
         words = {} if form == "distances" else {name: (0, 0) for name in ("number", "correction", "least")}
