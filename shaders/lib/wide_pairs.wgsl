@@ -71,36 +71,36 @@ fn u64_digits(x: vec2<u32>, y: u32) -> vec2<u32> {
   }
   return vec2<u32>(quotient, rest >> zeros);
 }
-fn u64_quotient(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
-  if (b.y == 0u) {
-    if (b.x == 0u) { return vec2<u32>(0u); }
-    if (a.y == 0u) { return vec2<u32>(a.x / b.x, 0u); }
-    let high = a.y / b.x;
-    return vec2<u32>(u64_digits(vec2<u32>(a.x, a.y - high * b.x), b.x).x, high);
-  }
-  // By the leading 32 bits of the divisor, and then at most 1 too large before 1 is taken away (Hacker's Delight, 9-5).
+// The quotient and the remainder; both are 0 where the divisor is.
+fn u64_divided(a: vec2<u32>, b: vec2<u32>) -> vec4<u32> {
+  if (all(b == vec2<u32>(0u))) { return vec4<u32>(0u); }
+  if ((a.y | b.y) == 0u) { return vec4<u32>(a.x / b.x, 0u, a.x % b.x, 0u); }
+  // By the leading 32 bits of the divisor: all, if it has no more.
+  let is_short = b.y == 0u;
   let zeros = countLeadingZeros(b.y);
-  let guess = u64_digits(u64_right(a, 1u), u64_left(b, zeros).y).x;
-  let quotient = u64_right(u64_left(vec2<u32>(guess, 0u), zeros), 31u).x;
-  let below = max(quotient, 1u) - 1u;
+  let divisor = u64_left(b, zeros).y;
+  let high = select(0u, a.y / divisor, is_short);
+  let found = u64_digits(select(u64_right(a, 1u), vec2<u32>(a.x, a.y - high * divisor), is_short), divisor);
+  if (is_short) { return vec4<u32>(found.x, high, found.y, 0u); }
+  // At most 1 too large, and 1 is taken away (Hacker's Delight, 9-5).
+  let below = max(u64_right(u64_left(vec2<u32>(found.x, 0u), zeros), 31u).x, 1u) - 1u;
   let rest = u64_subtract(a, u64_multiply(vec2<u32>(below, 0u), b));
-  return vec2<u32>(below + select(1u, 0u, u64_less(rest, b)), 0u);
+  if (u64_less(rest, b)) { return vec4<u32>(below, 0u, rest); }
+  return vec4<u32>(below + 1u, 0u, u64_subtract(rest, b));
 }
-fn u64_remainder(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
-  if (all(b == vec2<u32>(0u))) { return b; }
-  return u64_subtract(a, u64_multiply(u64_quotient(a, b), b));
-}
+fn u64_quotient(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> { return u64_divided(a, b).xy; }
+fn u64_remainder(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> { return u64_divided(a, b).zw; }
 fn i64_quotient(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
-  let x = i64_magnitude(a);
-  let y = i64_magnitude(b);
-  let quotient = u64_quotient(x, y);
-  if (i64_is_negative(a) == i64_is_negative(b) || all(b == vec2<u32>(0u))) { return quotient; }
-  let is_whole = all(u64_multiply(quotient, y) == x);
-  return select(~quotient, u64_negate(quotient), is_whole);  // −q − 1 is ~q
+  let found = u64_divided(i64_magnitude(a), i64_magnitude(b));
+  if (i64_is_negative(a) == i64_is_negative(b) || all(b == vec2<u32>(0u))) { return found.xy; }
+  return select(~found.xy, u64_negate(found.xy), all(found.zw == vec2<u32>(0u)));  // −q − 1 is ~q
 }
 fn i64_remainder(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
-  if (all(b == vec2<u32>(0u))) { return b; }
-  return u64_subtract(a, u64_multiply(i64_quotient(a, b), b));
+  let size = i64_magnitude(b);
+  let rest = u64_divided(i64_magnitude(a), size).zw;
+  let is_other = i64_is_negative(a) != i64_is_negative(b) && any(rest != vec2<u32>(0u));
+  let found = select(rest, u64_subtract(size, rest), is_other);
+  return select(found, u64_negate(found), i64_is_negative(b));
 }
 fn u64_power(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
   var result = vec2<u32>(1u, 0u);
