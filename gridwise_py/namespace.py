@@ -37,11 +37,10 @@ _PLACES = {
         "gw.searchsorted(b, a) is the row in b, which ascends, of each key of a that gw.isin(a, b) finds"
     ),
     "tan asin arcsin acos arccos atan arctan atan2 arctan2 sinh cosh asinh arcsinh acosh arccosh atanh arctanh exp2 "
-    "log2 log10 log1p expm1 cbrt sinc i0 trunc fix frexp modf ldexp deg2rad radians rad2deg degrees": (
+    "log2 log10 log1p expm1 cbrt sinc i0 fix frexp modf ldexp deg2rad radians rad2deg degrees": (
         "gw.function('fn f(x: f32) -> f32 { return tan(x); }') calls WGSL's functions in expressions"
     ),
     "fmin fmax": "gw.where(gw.isnan(a), b, gw.minimum(a, b)); gw.nanmin and gw.nanmax reduce",
-    "nan_to_num": "gw.where(gw.isnan(x), 0.0, x)",
     "isposinf isneginf": "x == np.inf and x == -np.inf",
     "signbit copysign": "gw.bitcast('u32', x) >> 31 is 1 where an Array of f32 is negative",
     "fabs": "gw.abs(x)",

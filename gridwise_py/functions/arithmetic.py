@@ -17,7 +17,7 @@ from ..primitives.reduce_axis import one_axis
 from ..runtime.array import Array, asarray, is_python
 from ..runtime.chunked_array import ChunkedArray, Items
 from ..types.datatype import STORAGE_DATATYPES, as_datatype
-from ..types.expression import LEAF_DATATYPES, Expression
+from ..types.expression import Expression
 from ..types.operators import Xor
 from ..types.options import integer
 from .arguments import REMEDIES, Call, argument_array, argument_datatype, weak_items
@@ -79,7 +79,7 @@ def diff(
     Parameters
     ----------
     x : numpy.ndarray, Array or expression
-        An Array of up to 4 bytes, computed as u32, i32 or f32.
+        An Array of float64 where the device computes with it.
     n : int, default 1
     axis : int, default -1
     prepend, append : numpy.ndarray or number, optional
@@ -130,7 +130,7 @@ def _differences(call: str, items: Any, axis: int, device: wgpu.GPUDevice | None
         if items.dtype.kind == "b":
             return reduce(np.stack([items[before], items[behind]]), Xor, axis=0, device=device)
         return add(items[behind], np.negative(items[before]), device=device)
-    argument_datatype(call, "x", items, items.dtype, LEAF_DATATYPES)
+    argument_datatype(call, "x", items, items.dtype, STORAGE_DATATYPES)
     ends = [items[k : length - 1 + k] if axis == 0 else take(items, np.arange(k, length - 1 + k), axis) for k in (0, 1)]
     first, second = (end.as_expression() for end in ends)
     return asarray(first != second if first.type == "bool" else second - first).astype(items.datatype, copy=False)

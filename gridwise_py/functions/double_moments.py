@@ -13,7 +13,7 @@ from ..primitives import Reduce, ReduceAxis, ReduceByKey, Repeat
 from ..primitives.doubles import Doubles, words_of_double
 from ..primitives.fusion import flat_of
 from ..runtime.array import Array
-from ..types.expression import as_node, gather, u32
+from ..types.expression import as_node, gather, u32, u64
 from ..types.expression_functions import StructExpression, isnan, struct
 from ..types.operators import Add, BinOp, Min
 from ..types.struct_operators import SPREADS
@@ -27,10 +27,9 @@ _ONE_PLACE = 2**32 - 1
 def _beside_first(words: int) -> StructExpression:
     """Return the words of an item beside those of the item that distances are from, two of each."""
     if words == 2:
-        low, high = u32("words", components=2)
-        return struct(
-            a=low, b=high, **dict(zip("cd", (gather(each, 0) for each in u32("origin", components=2)), strict=True))
-        )
+        item = u64("words")
+        low, high = (gather(each, 0) for each in u32("origin", components=2))
+        return struct(a=u32(item), b=u32(item >> 32), c=low, d=high)
     return struct(a=u32("words"), b=as_node(0, "u32"), c=gather(u32("origin"), 0), d=as_node(0, "u32"))
 
 
@@ -135,7 +134,7 @@ class DoubleMoments:
         if self._is_all and not self._chosen and items.size:
             op = SPREADS[items.datatype.name]
             primitive = keep_primitive(Reduce, items.device, _BESIDE_FIRST[width], op, **self._options)
-            words = {"words": items.view("u32"), "origin": items[:1].view("u32")}
+            words = {"words": items.view(f"u{8 * width}"), "origin": items[:1].view("u32")}
             return self._divided("moments", primitive.run_once(**words)["output"].view("f64"), **how)
         floats = items if items.datatype.name == "f64" and not self._chosen else self.floats("f64")
         centre = self._divided("quotients", self._combine(floats, **self._options))

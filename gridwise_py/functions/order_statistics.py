@@ -422,7 +422,7 @@ def ptp(
     Parameters
     ----------
     x : numpy.ndarray or Array
-        An Array of up to 4 bytes.
+        An Array of float64 where the device computes with it.
     axis : int or tuple of int, optional
         By default all items, of any shape.
     out : numpy.ndarray or Array, optional
@@ -450,5 +450,5 @@ def ptp(
             raise DatatypeError(f"{call}: x is of bool, which has no differences; give x.astype(np.uint8)")
         with np.errstate(all="ignore"):
             return deliver(call, np.subtract(high, low), out)
-    argument_datatype(call, "x", x, low.dtype, LEAF_DATATYPES)
+    argument_datatype(call, "x", x, low.dtype, STORAGE_DATATYPES)
     return deliver(call, asarray(high - low).astype(low.datatype, copy=False), out)

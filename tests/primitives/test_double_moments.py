@@ -1,9 +1,13 @@
 """Means and variances in float64, as numpy's, of Arrays and of numpy arrays."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import gridwise_py as gw
+from gridwise_py.functions.double_moments import _BESIDE_FIRST
+from gridwise_py.types.struct_operators import SPREADS
 from helpers.bare import device_with
 
 DTYPES = ["float64", "int64", "uint64", "int32", "uint8", "bool"]
@@ -190,3 +194,40 @@ def test_moments_of_few_rows_and_of_keys_with_other_bits(device):
     assert gw.group_by(keys[:0], s=(x[:0], "std"), device=device).s.tolist() == []
     negative = np.float64([-0.0, 0.0, 1.0])
     assert gw.group_by(negative, m=(np.float64([1, 3, 9]), "var"), device=device).m.tolist() == [1, 0]
+
+
+@pytest.mark.needs("float64")
+@pytest.mark.parametrize(
+    "items",
+    [
+        np.array([1.5, -0.0, np.nan, np.inf, -np.inf, 1e300]), np.array([2**63 - 1, -(2**63), 5, -7]),
+        np.array([2**64 - 1, 0, 2**63, 7], np.uint64), np.arange(12.0).reshape(3, 4) ** 3,
+    ],
+    ids=str,
+)  # fmt: skip
+def test_differences_of_arrays_of_8_bytes_are_numpys(device, items):
+    x = gw.asarray(items, device)
+    for axis in range(items.ndim):
+        for function in (np.diff, np.ptp):
+            with np.errstate(all="ignore"):
+                wanted = function(items, axis=axis)
+            found = getattr(gw, function.__name__)(x, axis=axis)
+            assert found.dtype == wanted.dtype
+            np.testing.assert_array_equal(found.to_numpy(), wanted)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(gw.ediff1d(x).to_numpy(), np.ediff1d(items))
+
+
+@pytest.mark.needs("float64")
+def test_spreads_of_items_in_windows(device):
+    small = 1 << 17
+    found = gw.capabilities(device)
+    limits = {**found.limits, "max-storage-buffer-binding-size": small}
+    items = np.random.default_rng(17).normal(1e6, 2, 50_003)
+    x = gw.asarray(items, device)
+    reduction = gw.Reduce(device, _BESIDE_FIRST[8], SPREADS["f64"], capabilities=replace(found, limits=limits))
+    bound = reduction.bind(words=x.view("u64"), origin=x[:1].view("u32"))
+    assert bound.plan.parameters["windows"] > 2
+    distances = items - items[0]
+    sums = bound.execute().output.view("f64").to_numpy()
+    np.testing.assert_allclose(sums, [distances.sum(), (distances**2).sum()], rtol=1e-12)
