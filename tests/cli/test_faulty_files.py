@@ -454,7 +454,8 @@ def test_no_ending_is_taken_for_a_verdict(run, monkeypatch):
     """Each command has one of the errors, and one has them all."""
     needed = {
         "ab": ["ab", ".", "."], "import": ["import", "raw.json", "-o", "out.json"], "worker": ["worker", "tls://head:1"],
-        "schema": ["schema", "bench"],
+        "schema": ["schema", "bench"], "diff": ["diff", ".", "."], "bisect": ["bisect", "a", "b", "--", "scan"],
+        "counts": ["counts", "file.py"],
     }  # fmt: skip
     cases = [*zip(sorted(COMMANDS), itertools.cycle(ENDINGS)), *(("compare", ending) for ending in ENDINGS)]
     for command, (error, code, said) in cases:

@@ -106,7 +106,7 @@ def test_quantiles_of_arrays_are_numpys(device, dtype):
     made = np.random.default_rng(16)
     ends = {"int64": (-(2**63), 2**63), "uint64": (0, 2**64), "int32": (-(2**31), 2**31), "bool": (0, 2)}.get(dtype)
     wide = made.normal(size=(3, 3001)) if ends is None else made.integers(*ends, (3, 3001), dtype)
-    with_nan = wide.copy()
+    with_nan, most = wide.copy(), 4.0 if ends is None else float(ends[1])
     if dtype == "float64":
         with_nan[1, 7], with_nan[2, :2] = np.nan, (-0.0, 1e300)
     for items in (wide, with_nan):
@@ -119,7 +119,8 @@ def test_quantiles_of_arrays_are_numpys(device, dtype):
                 (gw.percentile(x, 80.0, axis, method="hazen"), np.percentile(numbers, 80.0, axis, method="hazen")),
             ):
                 assert found.dtype == np.float64
-                np.testing.assert_allclose(found.to_numpy(), wanted, rtol=1e-15)
+                # A GPU may fuse the product with the sum: then an end is rounded once less.
+                np.testing.assert_allclose(found.to_numpy(), wanted, rtol=1e-15, atol=2.0**-52 * most)
     if dtype != "float64":
         np.testing.assert_allclose(gw.nanmedian(x).item(), np.median(numbers), rtol=1e-15)
 

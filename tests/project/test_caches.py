@@ -16,6 +16,7 @@ STATE = {
     "own_files": "the workloads of a user's file",
     "benchmarked": "the benchmarks of a file that is imported now",
     "experiments": "all experiments, set once",
+    "queues": "whether it was said that a first call compiles",
     "datatype": "all datatypes, set once",
     "device_state": "the devices that live",
     "mapped_memory": "buffers whose mapping is under way",

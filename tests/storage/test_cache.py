@@ -8,6 +8,8 @@ import pytest
 
 from gridwise_py.bench.calibrate import calibration
 from gridwise_py.runtime import lookback_selftest as lookback
+from gridwise_py.runtime.context import context_of
+from gridwise_py.runtime.device import device_key
 from gridwise_py.storage import cache
 
 KEY = {"adapter": "some GPU", "driver": "1.2"}
@@ -115,12 +117,17 @@ def test_a_calibration_with_values_that_cannot_be_is_as_good_as_none(folder):
         assert calibration._load(KEY) == {}, change
 
 
-def test_a_verdict_with_values_that_cannot_be_is_as_good_as_none(folder):
+def test_a_verdict_with_values_that_cannot_be_is_as_good_as_none(folder, device, monkeypatch):
+    context, key = context_of(device), device_key(device) | {"state": "u64"}
+
+    def known(found):
+        monkeypatch.setattr(context, "lookback_verdicts", {})
+        cache.save("lookback", key, lookback._FORMAT, {"verdict": found})
+        return lookback.known_verdict(device, "u64")
+
     verdict = {"coherent": True, "progress": True, "needs_tickets": False, "recovers": True, "duration_ns": 1.0}
-    cache.save("lookback", KEY, 1, {"verdict": verdict})
-    assert lookback._load(KEY).safe
+    assert known(verdict).safe
     for change in (
         {"needs_tickets": "x"}, {"duration_ns": "y"}, {"duration_ns": 10**400}, {"error": [1]}, {"safe": True},
     ):  # fmt: skip
-        cache.save("lookback", KEY, 1, {"verdict": verdict | change})
-        assert lookback._load(KEY) is None, change
+        assert known(verdict | change) is None, change

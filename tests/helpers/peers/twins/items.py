@@ -188,7 +188,10 @@ add("tanh", np.tanh, _unary_draw("tanh", _F), exact=_scaled(lambda x: 8 + 0 * x,
 for _name in ("floor", "ceil", "rint"):
     add(_name, getattr(np, _name), _unary_draw(_name, (*_F, *_F, "float16")), exact=_of_whole, dtypes=in_float32)
 add("sign", np.sign, _unary_draw("sign", (*_F, "int32", "uint32", "float16")), dtypes=in_float32)
-add("isnan", np.isnan, _unary_draw("isnan", (*_F, *_F, "float16")))
+add("trunc", np.trunc, _unary_draw("trunc", (*_F, "float16", "float64")), exact=_of_whole, dtypes=in_float32)
+for _name in ("isnan", "isfinite", "isinf"):
+    add(_name, getattr(np, _name), _unary_draw(_name, (*_F, *_F, "float16", "float64")))
+add("nan_to_num", np.nan_to_num, _unary_draw("nan_to_num", (*_F, "int32", "float64")), dtypes=in_float32)
 add(
     "popcount",
     np.bitwise_count,
@@ -218,14 +221,17 @@ def _cast(dtype: Any) -> Callable[..., Any]:
 def _draw_cast(name: str) -> Callable[[Draw], Call]:
     def draw(d: Draw) -> Call:
         x = d.array(("int32", "uint32", "float32", "bool", "uint8", "int16"), 1, 1, d.pick(("few", "small")))
-        if name == "u32" and x.dtype.kind == "f":
+        if name[0] == "u" and x.dtype.kind == "f":
             x = np.abs(np.nan_to_num(x, posinf=1, neginf=1)).astype(x.dtype)
         return Call(name, (Given(x, d.pick(("gpu", "view", "expr") if x.dtype.itemsize == 4 else ("gpu",))),))
 
     return draw
 
 
-for _name, _dtype in (("f32", np.float32), ("i32", np.int32), ("u32", np.uint32)):
+for _name, _dtype in (
+    ("f32", np.float32), ("i32", np.int32), ("u32", np.uint32), ("f64", np.float64), ("i64", np.int64),
+    ("u64", np.uint64),
+):  # fmt: skip
     add(_name, _cast(_dtype), _draw_cast(_name))
 
 
