@@ -134,7 +134,8 @@ class DoubleMoments:
         if self._is_all and not self._chosen and items.size:
             op = SPREADS[items.datatype.name]
             primitive = keep_primitive(Reduce, items.device, _BESIDE_FIRST[width], op, **self._options)
-            words = {"words": items.view(f"u{8 * width}"), "origin": items[:1].view("u32")}
+            view: Any = f"u{8 * width}"
+            words = {"words": items.view(view), "origin": items[:1].view("u32")}
             return self._divided("moments", primitive.run_once(**words)["output"].view("f64"), **how)
         floats = items if items.datatype.name == "f64" and not self._chosen else self.floats("f64")
         centre = self._divided("quotients", self._combine(floats, **self._options))
