@@ -5,7 +5,7 @@ On the host numpy's types come back, but floats of integers of up to 4 bytes are
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, cast
 
@@ -29,7 +29,6 @@ from ..types.shapes import broadcast_shape
 from .arguments import Call, argument_array, argument_datatype, deliver, device_of, is_weak, numpy_result
 from .families import describe
 from .reductions import narrow_numbers, reduce
-from .repeated_calls import one_shot
 from .selections import nonzero
 
 _IN_FLOATS = "Of float32; of float16 for float16, of float64 for 8 bytes."
@@ -44,20 +43,21 @@ def _is_later(*values: Any) -> bool:
 
 def _beside(call: str, values: tuple[Any, ...]) -> list[Any]:
     """Return the arguments of an expression: arrays of the host are uploaded to where the others are."""
-    arrays = [
-        cast(Array, array)
-        for value in values
-        if isinstance(value, Operators) and not isinstance(value, Later)
-        for _, array in flat_of(value.as_expression()).arrays
-    ]
     made: list[Any] = []
     for value in values:
         on_gpu = isinstance(value, (Operators, StructExpression))
         if not (on_gpu or value is None or is_weak(value) or isinstance(value, np.generic)):
             items = narrow_numbers(value, argument_array(call, "an argument", value))
-            value = asarray(items, device_of(*arrays))
+            value = asarray(items, device_of(*_arrays_of(values)))
         made.append(value)
     return made
+
+
+def _arrays_of(values: tuple[Any, ...]) -> Iterator[Any]:
+    """Yield the Arrays of the expressions among values."""
+    for value in values:
+        if isinstance(value, Operators) and not isinstance(value, Later):
+            yield from (array for _, array in flat_of(value.as_expression()).arrays)
 
 
 def _store(call: str, expression: Any, out: Any) -> Any:
@@ -154,7 +154,7 @@ isfinite = _of_floats("isfinite", "Return whether `x` is neither infinite nor Na
 isinf = _of_floats("isinf", "Return whether `x` is infinite.", "Of bool.")
 
 
-@one_shot()
+@explained()
 def round(x: Any, decimals: int = 0, out: Any = None, *, device: wgpu.GPUDevice | None = None) -> Any:
     """Return `x` rounded to the nearest integers, ties to even, as `rint`; `decimals` is 0.
 
@@ -219,7 +219,7 @@ absolute = _of_numbers("absolute", "abs", "Return the magnitude; that of the lea
 abs = absolute
 
 
-@one_shot()
+@explained()
 def nan_to_num(
     x: Any, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None, *,
     device: wgpu.GPUDevice | None = None,
@@ -253,7 +253,7 @@ def nan_to_num(
     return _compute(call, partial(function, **options), [items], items.dtype, None, device)
 
 
-@one_shot()
+@explained()
 def popcount(x: Any, out: Any = None, *, device: wgpu.GPUDevice | None = None) -> Any:
     """Return the number of bits that are set, as `numpy.bitwise_count`.
 
@@ -305,7 +305,7 @@ def _pick(call: str, op: BinOp, function: Callable[..., Any], a: Any, b: Any, ou
     return _compute(call, function, [first, second], dtype, out, device)
 
 
-@one_shot()
+@explained()
 def minimum(a: Any, b: Any, out: Any = None, *, device: wgpu.GPUDevice | None = None) -> Any:
     """Return the smaller of two items; NaN propagates.
 
@@ -332,7 +332,7 @@ def minimum(a: Any, b: Any, out: Any = None, *, device: wgpu.GPUDevice | None = 
     return _pick("gw.minimum()", Min, expressions.minimum, a, b, out, device)
 
 
-@one_shot()
+@explained()
 def maximum(a: Any, b: Any, out: Any = None, *, device: wgpu.GPUDevice | None = None) -> Any:
     """Return the larger of two items, as `minimum` takes them; NaN propagates."""
     return _pick("gw.maximum()", Max, expressions.maximum, a, b, out, device)
@@ -348,7 +348,7 @@ def _bounds(x: Any, low: Any, high: Any) -> tuple[Any, Any]:
     return low, high
 
 
-@one_shot()
+@explained()
 def clip(x: Any, low: Any = None, high: Any = None, out: Any = None, *, device: wgpu.GPUDevice | None = None) -> Any:
     """Return the items of `x`, those below `low` as `low`, those above `high` as `high`.
 
@@ -384,7 +384,7 @@ def clip(x: Any, low: Any = None, high: Any = None, out: Any = None, *, device: 
     return deliver(call, above, out)
 
 
-@one_shot()
+@explained()
 def where(condition: Any, a: Any = None, b: Any = None, *, device: wgpu.GPUDevice | None = None) -> Any:
     """Return `a` where a condition holds, else `b`; without these, what `nonzero` does.
 
