@@ -87,7 +87,11 @@ def broadcasts(device: wgpu.GPUDevice, n: int) -> list[dict[str, Any]]:
         x = gw.asarray(np.random.default_rng(0).random((side, columns), np.float32), device)
         m, row, out = gw.mean(x, 1, keepdims=True), x[0], gw.empty(x.shape, "f32", device)
         made = {"x - column": x - m, "x - row": x - row, "(x - column) * row": (x - m) * row}
-        calls: dict[str, Callable[[], Any]] = {"copy": lambda out=out, x=x: out.copy_from(x)}
+        copy = gw.Copy(device, "f32")
+        calls: dict[str, Callable[[], Any]] = {
+            "copy": lambda copy=copy, out=out, x=x: copy.execute(input=x, output=out),
+            "out.copy_from(x)": lambda out=out, x=x: out.copy_from(x),
+        }
         for name, each in made.items():
             primitive = gw.Map(device, each)
             calls[name] = lambda primitive=primitive, out=out: primitive.execute(output=out)
