@@ -191,7 +191,10 @@ add("sign", np.sign, _unary_draw("sign", (*_F, "int32", "uint32", "float16")), d
 add("trunc", np.trunc, _unary_draw("trunc", (*_F, "float16", "float64")), exact=_of_whole, dtypes=in_float32)
 for _name in ("isnan", "isfinite", "isinf"):
     add(_name, getattr(np, _name), _unary_draw(_name, (*_F, *_F, "float16", "float64")))
-add("nan_to_num", np.nan_to_num, _unary_draw("nan_to_num", (*_F, "int32", "float64")), dtypes=in_float32)
+add(
+    "nan_to_num", np.nan_to_num, _unary_draw("nan_to_num", (*_F, "int32", "float64")), exact=rounded(1),
+    dtypes=in_float32,
+)  # fmt: skip
 add(
     "popcount",
     np.bitwise_count,

@@ -226,8 +226,11 @@ def var_exact(root: bool) -> Callable[..., Any]:
                 value, scale = find(want, np.zeros((), np.float32), x, axis, np.float32, None, ddof, keepdims)
                 return value, scale * (2.0**-23 / eps_of(got)) + np.abs(value)
         with np.errstate(all="ignore"):
-            near = x.astype(object) - int(x.min()) if is_whole and x.size else x  # which longdouble holds
-            wide = near.astype(np.longdouble)
+            near: Any = x
+            if is_whole and x.size:  # distances have fewer bits, so that longdouble holds their mean, too
+                near = x.astype(object)
+                near = near - np.min(near, axis=axis, keepdims=True)
+            wide = np.asarray(near).astype(np.longdouble)
             value = np.var(wide, axis=axis, ddof=ddof, keepdims=keepdims)
             largest = np.max(ref._finite(wide), axis=axis, keepdims=keepdims, initial=0)
             n = items_along(x, axis)
