@@ -306,8 +306,10 @@ def test_few_keys_have_tiles_of_their_own():
     def plan(n, **options):
         return plan_from(gw.Sort, capabilities=caps, lengths={"input": n, "output": n}, **options)
 
-    one, few, many = (plan(n).parameters for n in (10240, 10241, (1 << 20) + 1))
+    least, one, few, many = (plan(n).parameters for n in (4096, 4097, 10241, (1 << 20) + 1))
+    assert (least["strategy"], least["items_per_invocation"]) == ("one workgroup", 8)
     assert (one["strategy"], one["items_per_invocation"]) == ("one workgroup", 20)
+    assert plan(10240).parameters == one
     assert (few["strategy"], few["items_per_invocation"], few["tiles"]) == ("onesweep", 8, 3)
     assert (many["items_per_invocation"], many["tiles"]) == (20, 103)
     assert one["shape"] == few["shape"] == many["shape"] == "default"

@@ -171,6 +171,11 @@ class _Sort:
         self.digits = config.digits if self.counts else config.digits_for(self.in_place)
         self.features = ("subgroup",) if config.mode.kind == "native" else ()
 
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What a plan reports of it."""
+        return {"passes": len(self.digits), "in_place": self.in_place}
+
     def add(
         self,
         label: str,
@@ -410,28 +415,28 @@ def add_sort(
         raise LimitError(f"sort: {n} keys, but one sort takes at most {_MAX_ITEMS - 1}; sort parts and merge them")
     # The pipelines of other lengths are always made as well, so a new n compiles nothing. They come first, because all
     # use the same names of scratch buffers.
-    largest = configs.rows[-1][1]
-    is_small = n <= largest.shape.tile_items
-    config = largest if is_small else configs.at(n)
-    small = _Sort(builder, largest, keys, values, sibling=not is_small)
+    tiles = {config.shape.tile_items: config for _, config in configs.rows}
+    fitting = next((tiles[items] for items in sorted(tiles) if n <= items), None)
+    config = configs.at(n) if fitting is None else fitting
     parameters = {
-        "strategy": "one workgroup" if is_small else config.strategy,
+        "strategy": config.strategy if fitting is None else "one workgroup",
         "shape": configs.source_of(config),
         "subgroups": str(config.mode),
         "workgroup_size": config.shape.workgroup_size,
         "items_per_invocation": config.shape.items,
-        "passes": len(small.digits),
-        "in_place": small.in_place,
     }
     if not n:
-        return parameters
+        return parameters | _Sort(builder, config, keys, values, sibling=True).parameters
     for _, other in configs.rows:
-        if is_small or other is not config:
+        if other is not config or fitting is not None:
             _Sort(builder, other, keys, values, sibling=True).large()
-    small.small()
-    if is_small:
+    for other in tiles.values():
+        _Sort(builder, other, keys, values, sibling=other is not fitting).small()
+    own = _Sort(builder, config, keys, values, sibling=False)
+    parameters |= own.parameters
+    if fitting is not None:
         return parameters
-    parameters |= _Sort(builder, config, keys, values, sibling=False).large()
+    parameters |= own.large()
     if parameters["strategy"] == ONESWEEP:
         parameters |= {
             "tickets": config.tickets, "spin_limit": config.spin_limit, "look_back_window": config.shape.look
