@@ -11,9 +11,9 @@ import numpy as np
 import wgpu
 
 from ..errors import ArgumentError, BoundsError, DatatypeError, LengthError
-from ..primitives.broadcast_add import BroadcastAdd
 from ..primitives.fill import Arange
 from ..primitives.fusion import EXPRESSIONS, flat_of
+from ..primitives.map import Map
 from ..primitives.reduce import Reduce
 from ..primitives.reduce_axis import one_axis
 from ..primitives.search import SEARCHED_DATATYPES, Bins, Search, SearchSide
@@ -31,7 +31,7 @@ from ..types.datatype import (
     as_datatype,
     value_words,
 )
-from ..types.expression import as_node
+from ..types.expression import as_node, converted
 from ..types.expression_functions import where
 from ..types.operators import Max, Min
 from ..types.options import one_of
@@ -616,14 +616,22 @@ def add_broadcast(call: str, a: Any, b: Any, out: Any, device: wgpu.GPUDevice | 
     datatype = made.promote({"a": a, "b": b})
     shapes = {name: made.arrays[name].shape if name in made.arrays else () for name in ("a", "b")}
     shape = broadcast_shape(call, list(shapes.values()))
-    target = _written_directly(call, out, shape, datatype, made.device if made.on_gpu else None, "same_kind")
-    kinds = {name: made.datatypes.get(name, datatype).name for name in ("a", "b")}
-    primitive = made.primitive(
-        BroadcastAdd, datatype.name, kinds["a"], kinds["b"], a_shape=shapes["a"], b_shape=shapes["b"]
-    )
-    made.arrays |= {name: made.convert(name, datatype) for name in made.numbers}
-    result = made.run(primitive, output=target)["output"]
-    if target is not None:
+    device, kind = made.device, "bool" if datatype.name == "bool" else datatype.computed_as
+    target = _written_directly(call, out, shape, datatype, device if made.on_gpu else None, "same_kind")
+    # A number is rounded to the datatype before it is added.
+    numbers = {name: made.convert(name, datatype) for name in made.numbers}
+    terms = [
+        converted(kind, numbers[name].item() if made.arrays else asarray(numbers[name], device))
+        if name in numbers else converted(kind, asarray(made.arrays[name], device))
+        for name in ("a", "b")
+    ]  # fmt: skip
+    flat = flat_of(terms[0] | terms[1] if kind == "bool" else terms[0] + terms[1])
+    primitive = made.primitive(Map, flat.without_arrays())
+    into = None if target is None or primitive.signature.datatype("output") != datatype else target
+    result = primitive.run_once(**dict(flat.arrays), output=into)["output"]
+    if into is not None:
         return target
+    if result.datatype != datatype:
+        result = result.astype(datatype)
     result = result.viewed_as(shape)
     return deliver(call, result if made.on_gpu else numpy_result(result.to_numpy()), out)

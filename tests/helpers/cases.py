@@ -16,7 +16,6 @@ from gridwise_py.internals import OwnKernel, Triad
 from gridwise_py.planning.lookback_state import STATES
 from gridwise_py.planning.plan import Shader
 from gridwise_py.primitives import REGISTRY
-from gridwise_py.primitives.broadcast_add import BroadcastAdd
 from gridwise_py.primitives.convert import Convert
 from gridwise_py.primitives.doubles import Doubles
 from gridwise_py.primitives.engines.elementwise import Elementwise
@@ -543,10 +542,6 @@ def array_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
                     outputs = math.prod(scan.output_shape)
                     placed = layout(offset, input=(name, math.prod(shape)), output=(result, outputs))
                     yield f"scan_axis-{name}-{result}-{shape}-{axis}-{mode}", scan.plan(placed)
-            for shapes in (((n,), ()), ((4, n // 4), (4, 1)), ((3, 1, 5), (1, 7, 1))):
-                total = BroadcastAdd(None, name, other, name, a_shape=shapes[0], b_shape=shapes[1], capabilities=FULL)
-                placed = layout(offset, a=(other, total.a_size), b=(name, total.b_size), output=(name, total.size))
-                yield f"broadcast_add-{name}-{other}-{len(shapes[0])}", total.plan(placed)
 
 
 def struct_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
