@@ -632,7 +632,7 @@ ALLOWED: tuple[Known, ...] = (
         ),
     ),
     Known(_DOC + "the result is sorted in any case", "setdiff1d", kinds="value", when=_is_chain),
-    Known(_TABLE + "sets of an Array have the common datatype", "setdiff1d", kinds="dtype", when=is_on_gpu),
+    Known(_TABLE + "sets of an Array have the common datatype", "setdiff1d|intersect1d", kinds="dtype", when=is_on_gpu),
     Known(
         "numbers that are one when they are rounded to a common type",
         "setxor1d|union1d|intersect1d|isin|setdiff1d",

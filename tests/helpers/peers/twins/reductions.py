@@ -220,8 +220,9 @@ def var_exact(root: bool) -> Callable[..., Any]:
         x = np.asarray(x)
         ddof = ddof if correction is None else correction
         is_whole = x.dtype.kind in "iub"
-        if not is_whole and x.dtype != np.float64 and got.dtype == np.float64 and dtype not in ("float64", np.float64):
-            x = x.astype(np.float32)  # computed in it, whatever `out` is
+        is_single = dtype in ("float32", np.float32) if dtype is not None else not is_whole and x.dtype != np.float64
+        if is_single and got.dtype == np.float64:
+            x = x if is_whole else x.astype(np.float32)  # computed in it, whatever `out` is
             if got.dtype != np.float32:
                 value, scale = find(want, np.zeros((), np.float32), x, axis, np.float32, None, ddof, keepdims)
                 return value, scale * (2.0**-23 / eps_of(got)) + np.abs(value)
@@ -237,7 +238,9 @@ def var_exact(root: bool) -> Callable[..., Any]:
             # Items are relative to 0 along an axis: the error has a part of the mean.
             scale = (50 + n) * (np.abs(value) + largest * np.sqrt(np.abs(value)) + largest**2 * eps_of(got))
             scale = (50 + n) * np.abs(value) if is_whole else scale  # moments of integers are exact, but for the result
-            scale = np.where(largest > np.sqrt(float(np.finfo(float_of(got)).max)) / 4, np.inf, scale)
+            ends = np.finfo(float_of(got))
+            scale = np.where(largest > np.sqrt(float(ends.max)) / 4, np.inf, scale)
+            scale = scale if is_whole else scale + float(ends.tiny) / eps_of(got)  # squares underflow
             if not root:
                 return value, scale
             root_value = np.sqrt(value)
