@@ -348,7 +348,7 @@ def _quantiles(call: str, most: int, skips_nan: bool = False):
         Raises
         ------
         ArgumentError
-            If a `q` is out of range.
+            If a `q` is out of range, or has more than 2 dimensions.
 
         Notes
         -----
@@ -360,6 +360,8 @@ def _quantiles(call: str, most: int, skips_nan: bool = False):
         asked = argument_array(call, "q", q)
         if asked.dtype.kind not in "biuf":
             raise DatatypeError(f"{call}: q is of {asked.dtype}, but must be numbers from 0 to {most}")
+        if asked.ndim > 2:
+            raise ArgumentError(f"{call}: q has {asked.ndim} dimensions, but must have at most 2; give np.ravel(q)")
         asked = asked.astype(asked.dtype.newbyteorder("="), copy=False)
         part = (asked if most == 1 else np.true_divide(asked, most)).reshape(-1)
         if not ((part >= 0) & (part <= 1)).all():

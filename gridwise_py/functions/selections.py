@@ -253,6 +253,8 @@ def delete(x: HostItems | Array, indices: Any, axis: int | None = None, *, devic
     ------
     BoundsError
         If an index on the host is out of range.
+    LengthError
+        If a mask has another shape than the items.
     AxisError
         If `axis` is.
 
@@ -275,7 +277,7 @@ def delete(x: HostItems | Array, indices: Any, axis: int | None = None, *, devic
                 f"{call}: x has shape {items.shape}, and only the GPU knows the indices; give indices.to_numpy()"
             )
         if indices.dtype.kind == "b" and indices.size != length:
-            raise BoundsError(f"{call}: indices is a mask of {indices.size} items, but x has {length}")
+            raise LengthError(f"{call}: indices is a mask of {indices.size} items, but x has {length}")
         if indices.dtype.kind == "b":
             return compress(~indices, items, device=device)
         keeps = ones(length, "bool", device_of(x, indices, device=device))
@@ -284,7 +286,7 @@ def delete(x: HostItems | Array, indices: Any, axis: int | None = None, *, devic
     keeps = np.ones(length, bool)
     given = indices if isinstance(indices, slice) else argument_array(call, "indices", indices)
     if isinstance(given, np.ndarray) and given.dtype.kind == "b" and given.shape != (length,):
-        raise BoundsError(f"{call}: indices is a mask of shape {given.shape}, but x has {length} items along the axis")
+        raise LengthError(f"{call}: indices is a mask of shape {given.shape}, but x has {length} items along the axis")
     if isinstance(given, np.ndarray) and given.dtype.kind != "b":
         given = index_array(call, "indices", indices)
     try:

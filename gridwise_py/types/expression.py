@@ -614,6 +614,11 @@ def _type_of(dtype: np.dtype[Any]) -> str:
     return next(name for name, each in NUMPY_TYPES.items() if each == dtype)
 
 
+def _numbers(*values: Any) -> tuple[Any, ...]:
+    """Return values, and of arrays of numpy without dimensions their numbers."""
+    return tuple(value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value for value in values)
+
+
 def _is_untyped(value: Any) -> bool:
     """Whether a value takes the type of the other side."""
     if isinstance(value, np.generic) and value.dtype in _WORD_DTYPES:
@@ -647,17 +652,15 @@ def same_type(what: str, a: Any, b: Any) -> tuple[Expression, Expression]:
 
 def _operands(a: Any, b: Any) -> tuple[Expression, Expression]:
     """Return two operands of their own types; a number of Python has that of the other."""
-    a, b = (x[()] if isinstance(x, np.ndarray) and x.ndim == 0 else x for x in (a, b))
+    a, b = _numbers(a, b)
     if _is_untyped(a) and not _is_untyped(b):
         second = as_node(b)
         return _beside(a, second.type), second
     if _is_untyped(b) and not _is_untyped(a):
         first = as_node(a)
         return first, _beside(b, first.type)
-    first, second = as_node(a), as_node(b)
-    if first.type != second.type and _is_untyped(a):
-        first, second = as_node(a, "f32"), as_node(b, "f32")
-    return first, second
+    is_float = _is_untyped(a) and any(isinstance(each, (float, np.floating)) for each in (a, b))
+    return as_node(a, "f32" if is_float else None), as_node(b, "f32" if is_float else None)
 
 
 def _beside(number: Any, type_name: str) -> Expression:
@@ -680,7 +683,7 @@ def operation(kind: str, *operands: Any) -> Expression:
     DatatypeError
         If it does not take their type.
     """
-    found = OPERATIONS[kind]
+    found, operands = OPERATIONS[kind], _numbers(*operands)
     shown = f"a {kind} b" if not kind[0].isalpha() else {"not": "~a", "negative": "-a"}.get(kind, f"gw.{kind}()")
     if found.gives == "bool" and len(operands) == 2:
         operands = tuple(_counted(*pair) for pair in (operands, operands[::-1]))
@@ -708,9 +711,10 @@ def operation(kind: str, *operands: Any) -> Expression:
 
 
 def _compared_beyond(kind: str, a: Any, b: Any) -> Expression | None:
-    """Return a comparison of integers with a number of Python that their type does not hold; None for others."""
-    number, other = (a, b) if type(a) is int else (b, a)
-    node = other.as_expression() if type(number) is int and isinstance(other, Operators) else None
+    """Return a comparison of integers with a whole number that their type does not hold; None for others."""
+    number, other = (b, a) if isinstance(a, Operators) else (a, b)
+    is_whole = isinstance(number, (int, np.integer)) and _is_untyped(number)
+    node = other.as_expression() if is_whole and isinstance(other, Operators) else None
     if node is None or NUMPY_TYPES[node.type].kind not in "iu":
         return None
     ends = np.iinfo(cast(Any, NUMPY_TYPES[node.type]))
@@ -740,6 +744,7 @@ def _counted(value: Any, other: Any) -> Any:
 @deferred
 def _shifted(kind: str, a: Any, bits: Any) -> Expression:
     """Return a shift: WGSL's by a number below 32, else what numpy gives of all bits, or of a negative number."""
+    a, bits = _numbers(a, bits)
     items = as_node(a) if not _is_untyped(a) else _beside(a, as_node(bits).type)
     by = _beside(bits, items.type) if _is_untyped(bits) else as_node(bits)
     if items.type != by.type and (items.type in WIDE_TYPES or by.type in WIDE_TYPES):
@@ -765,7 +770,8 @@ _MOST_MULTIPLICATIONS = 64
 
 def _whole_exponent(base: Expression, b: Any) -> int | None:
     """Return an exponent that multiplications make: a small whole number that is known; None for others."""
-    if isinstance(b, (bool, np.bool_)) or not isinstance(b, (int, float, np.integer, np.floating)):
+    is_number = isinstance(b, (int, float, np.integer, np.floating)) and not isinstance(b, bool)
+    if not is_number or base.type == "bool":
         return None
     number = cast(float, b)
     is_float = base.type in ("f32", "f64")
@@ -778,7 +784,7 @@ def _whole_exponent(base: Expression, b: Any) -> int | None:
 @deferred
 def _power(a: Any, b: Any) -> Expression:
     """Return a power: by a small whole number by multiplications, and a division, else by WGSL's pow."""
-    b = b[()] if isinstance(b, np.ndarray) and b.ndim == 0 else b
+    a, b = _numbers(a, b)
     if isinstance(b, (float, np.floating)) and b == 0.5 and not _is_untyped(a) and as_node(a).type in ("f32", "f64"):
         return operation("sqrt", a)  # as numpy does
     whole = None if _is_untyped(a) else _whole_exponent(as_node(a), b)

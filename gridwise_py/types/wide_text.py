@@ -100,11 +100,12 @@ def _cast(gives: str, takes: str, pairs: bool) -> str:
         return _PAIRS_CAST.get((takes, gives)) or _PAIRS_CAST[unsigned[0], unsigned[1]]
     if gives == "bool":
         return f"!({{0}} == {takes}(0))"
-    unsigned = "u64(select(0u, 1u, {0}))" if takes == "bool" else "u64({0})" if takes == "u32" else None
-    if gives == "i64" and unsigned:  # naga 29 makes of i64(x) of a u32 what it is of an i32
-        return f"bitcast<i64>({unsigned})"
+    if takes == "bool":  # naga 29 does not fold f64(x) of a u64 that is known
+        return f"select({gives}(0), {gives}(1), {{0}})"
+    if (gives, takes) == ("i64", "u32"):  # naga 29 makes of i64(x) of a u32 what it is of an i32
+        return "bitcast<i64>(u64({0}))"
     if takes == "i32" and gives in _INTEGERS:
         return f"{gives}_of_words(vec2<u32>(bitcast<u32>({{0}}), bitcast<u32>({{0}} >> 31u)))"
     if {gives, takes} == set(_INTEGERS):
         return f"bitcast<{gives}>({{0}})"
-    return f"{gives}({unsigned})" if takes == "bool" else f"{gives}({{0}})"
+    return f"{gives}({{0}})"

@@ -195,7 +195,8 @@ def test_quantiles_that_cannot_be_are_refused_before_the_gpu_moves_anything(devi
     monkeypatch.setattr("gridwise_py.functions.order_statistics.transpose", lambda *_: pytest.fail("it moved items"))
     for name, q, problem in (
         ("quantile", 1.5, "must lie within 0 to 1"), ("percentile", [101], "must lie within 0 to 100"),
-        ("quantile", "a", "q is of"), ("nanquantile", 0.5, "known to the GPU alone"),
+        ("quantile", "a", "q is of"), ("quantile", [[[0.5]]], "at most 2"),
+        ("nanquantile", 0.5, "known to the GPU alone"),
     ):  # fmt: skip
         with pytest.raises(gw.ArgumentError, match=problem):
             getattr(gw, name)(x, q, 0)

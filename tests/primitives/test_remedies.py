@@ -91,6 +91,7 @@ REMEDIES = [
     ("gw.round(x, -1)", "", np.array([14, 26]), [10, 30]),
     ("gw.asarray(gw.round(x, -1))", "", _on_gpu(np.int32([14, 26])), [10, 30]),
     ("gw.asarray(gw.round(x, 1))", "", _on_gpu(np.float32([2.25])), np.float32([2.2])),
+    ("gw.quantile(x, q)", "q", np.full((1, 1, 2), 0.5), [1.5, 1.5]),
     ("gw.ptp(x)", "x", np.array([True, False, True]), 1),
     ("gw.digitize([0, 1], bins)", "bins", np.array([0.0, 2, 1]), [1, 2]),
     ("gw.union1d(ar1, np.uint64([2**63 + 1]))", "ar1", [5], [5, 2**63 + 1]),

@@ -103,8 +103,8 @@ def test_delete_is_numpys(device):
             np.testing.assert_array_equal(gw.delete(array, on_gpu).to_numpy(), expected)
     for axis in (0, 1):
         np.testing.assert_array_equal(gw.delete(X, 1, axis, device=device), np.delete(X, 1, axis))
-    for wrong in (9, [True], gw.ones(2, "bool", device)):
-        with pytest.raises(gw.BoundsError):
+    for wrong, error in ((9, gw.BoundsError), ([True], gw.LengthError), (gw.ones(2, "bool", device), gw.LengthError)):
+        with pytest.raises(error):
             gw.delete(x, wrong, device=device)
 
 
