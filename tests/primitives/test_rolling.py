@@ -62,9 +62,9 @@ def test_the_divisor_of_variances(device, ddof):
 
 def test_what_leaves_a_window_leaves_no_trace(device):
     """Differences of prefix sums lose all of these."""
-    x = np.random.default_rng(1).integers(-100, 100, 1 << 18).astype(np.float32)
+    x = np.random.default_rng(1).integers(-100, 100, 1 << 16).astype(np.float32)
     x[:3] = np.nan, np.inf, 3e38
-    for window in (20, 150):
+    for window in (20, 1100):  # of three levels
         each = np.lib.stride_tricks.sliding_window_view(x, window)[3:]
         windows = gw.rolling(gw.asarray(x, device), window)
         np.testing.assert_array_equal(windows.sum().to_numpy()[window + 2 :], each.sum(1, dtype=np.float64))
@@ -90,6 +90,9 @@ def test_items_of_other_datatypes_are_float64_as_in_pandas(device, dtype):
         assert type(got) is type(given)
         _assert_close(got, _of_pandas(x, "mean", 20, 10), x)
     _assert_close(gw.rolling(x, 20, 10, device=device).var(), _of_pandas(x, "var", 20, 10), x)
+    if dtype == "f8":
+        x.view(np.uint64)[::7] = 0x7FF0000000000001  # a NaN that is next to infinity
+        _assert_close(gw.rolling(x, 20, device=device).count(), _of_pandas(x, "count", 20), x)
 
 
 @pytest.mark.parametrize("shape", [(7, 61), (3, 20, 9), (40, 3), (2, 0), (0, 3)])
