@@ -104,7 +104,7 @@ def rolling(
     Parameters
     ----------
     x : array_like, pandas.Series, Array or expression
-        Of bool, integers or floats; float64 where the device computes with it.
+        Of bool, integers or floats; float64 where the device computes with it. What is missing in it is NaN.
     window : int
         How many items; it may be 0, or more than there are.
     min_periods : int, optional
@@ -135,6 +135,9 @@ def rolling(
     array([3., 3., 3., 5.])
     """
     call = Call("gw.rolling()", device)
+    dtype = getattr(x, "dtype", None)
+    if not isinstance(dtype, np.dtype) and getattr(dtype, "kind", "") in tuple("biuf"):  # a nullable column of pandas
+        x = x.to_numpy(dtype=np.float64, na_value=np.nan)
     items = call.items("x", asarray(x, device) if isinstance(x, EXPRESSIONS) else x, computes=True)
     target = device_of(items, segment_ids, device=device)
     doubles = default_float(context_of(target))

@@ -144,6 +144,14 @@ def test_windows_of_no_items_and_of_more_than_there_are(device):
             _assert_close(got, _of_pandas(x, name, min(window, 2**31), periods), x)
 
 
+@pytest.mark.needs("float64")
+@pytest.mark.parametrize("dtype", ["Int64", "boolean", "Float32"])
+def test_what_is_missing_in_a_nullable_column_is_nan(device, dtype):
+    column = pd.Series([1, None, 0, 1], dtype=dtype)
+    got = gw.rolling(column, 2, 1, device=device).sum()
+    np.testing.assert_array_equal(got, column.rolling(2, 1).sum().to_numpy(np.float64, na_value=np.nan))
+
+
 @pytest.mark.parametrize(
     ("arguments", "options", "error", "message"),
     [
