@@ -73,6 +73,7 @@ _MODULES = {
     "functions.order_statistics": "median nanmedian nanpercentile nanquantile percentile ptp quantile",
     "functions.orders": "copy_ranges flip lexsort put roll transpose",
     "functions.reductions": "max min nanmax nanmin nanprod nansum prod reduce sum",
+    "functions.rolling": "Rolling rolling",
     "functions.scans": "cumprod cumsum cumulative_prod cumulative_sum scan",
     "functions.segments": (
         "ReducedByKey SegmentedTopItems reduce_by_key repeat scan_by_key segment_ids segmented_reduce "

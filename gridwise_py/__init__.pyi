@@ -108,6 +108,8 @@ from .functions.reductions import nansum as nansum
 from .functions.reductions import prod as prod
 from .functions.reductions import reduce as reduce
 from .functions.reductions import sum as sum
+from .functions.rolling import Rolling as Rolling
+from .functions.rolling import rolling as rolling
 from .functions.scans import cumprod as cumprod
 from .functions.scans import cumsum as cumsum
 from .functions.scans import cumulative_prod as cumulative_prod

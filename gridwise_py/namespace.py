@@ -25,7 +25,7 @@ _PLACES = {
     "logical_or logical_xor logical_not": (
         "Python's operator on Arrays gives an expression, which gw.asarray(a + b) stores, say"
     ),
-    "convolve correlate rolling": (
+    "convolve correlate": (
         "gw.sum(np.lib.stride_tricks.sliding_window_view(x, k), axis=1) is a moving sum of a numpy array"
     ),
     "histogramdd": "gw.histogram2d(a, b, 4); for more dimensions gw.bincount of the bins' numbers, of gw.digitize",

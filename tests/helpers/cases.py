@@ -22,6 +22,7 @@ from gridwise_py.primitives.engines.elementwise import Elementwise
 from gridwise_py.primitives.engines.operator import check_conversion
 from gridwise_py.primitives.fill import Arange, Fill
 from gridwise_py.primitives.reorder import Reorder
+from gridwise_py.primitives.rolling import RollingWindows
 from gridwise_py.primitives.strided import Strided
 from gridwise_py.primitives.take import Take
 from gridwise_py.runtime.lookback_selftest import LookbackProbe
@@ -475,6 +476,13 @@ def array_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
                         output=("f64", n // 2 if form == "moments" else n))  # fmt: skip
         words = {} if form == "distances" else {name: (0, 0) for name in ("number", "correction", "least")}
         yield f"doubles-{form}", doubles._plan_with(placed, words)
+    for name, size, segmented in (("f32", 5, False), ("f32", 150, True), ("f64", 20, False)):
+        for of in ("sum", "mean", "min", "max", "count", "var", "std"):
+            options = {"rows": 1 if segmented else 4, "length": n if segmented else n // 4, "window": size}
+            rolling = RollingWindows(None, name, of, least=2, segmented=segmented, capabilities=FULL, **options)
+            starts = {"starts": ("u32", n)} if segmented else {}
+            placed = layout(0, input=(name, n), **starts, output=(name, n))
+            yield f"rolling-{name}-{of}-{size}-{segmented}", rolling.plan(placed)
     for offset in (0, 1):
         for name, other in zip(names, [*names[5:], *names[:5]], strict=True):
             convert = Convert(None, name, other, capabilities=FULL)

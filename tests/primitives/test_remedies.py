@@ -170,7 +170,7 @@ def test_what_takes_the_place_of_missing_attributes_can_be_run(device):
     ("name", "x", "right"),
     [
         ("drop_duplicates", [3, 1, 3, 2], [3, 1, 2]),
-        ("rolling", [1, 2, 3], [3, 5]),
+        ("convolve", [1, 2, 3], [3, 5]),
         ("nancumsum", [1, np.nan, 2], [1, 1, 3]),
         ("trim_zeros", [0, 1, 0, 2, 0], [1, 0, 2]),
         ("select", [0, 1, 2], [0, 0, 2]),

@@ -55,6 +55,7 @@ SINCE = {
         ArgMinAndMax ArgMinMax CopyRanges SegmentedTopItems argminmax copy_ranges find_if
         nth_element
         Mismatch
+        Rolling rolling
     """,
 }
 #: Public once, and why no more.

@@ -70,6 +70,10 @@ class ItemsKernel(Primitive):
         """Return the further fields of the parameters for a window."""
         return {}
 
+    def _prepared(self, builder: PlanBuilder, layout: Layout) -> dict[str, Operand]:
+        """Add kernels that run before, and return what they leave for this one to read, by its name in the text."""
+        return {}
+
     @property
     def _computes_float64(self) -> bool:
         """Whether the shader computes with float64, not only with its bits."""
@@ -84,9 +88,10 @@ class ItemsKernel(Primitive):
         shape = self._shapes.at(output.length)
         inputs = self.signature.inputs
         builder = PlanBuilder(self.shader, layout, self.capabilities)
+        prepared = self._prepared(builder, layout) if output.length else {}
         for window in windows_of(layout, [*self.in_order, "output"], self.capabilities, shape.tile_items):
             blocks = -(-window.length // shape.tile_items)
-            reads = {name: window.operands.get(name, layout[name]) for name in inputs}
+            reads = {name: window.operands.get(name, layout[name]) for name in inputs} | prepared
             builder.kernel(
                 window.label(self.shader),
                 KernelFile(

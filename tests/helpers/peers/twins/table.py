@@ -230,6 +230,7 @@ EXEMPT: dict[str, str] = {
     "profile": "the stopwatch",
     "read_results": "files: helpers.fuzz_results",
     "request_device": "of the machine",
+    "rolling": "returns windows: tests/primitives/test_rolling.py, against pandas",
     "scalar": "a part of an expression: tests/primitives/test_random_expressions.py",
     "stream": "takes primitives: tests/primitives/test_stream.py",
     "struct": "a part of an expression: tests/primitives/test_random_expressions.py",
