@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 import wgpu
 
-from ..errors import ArgumentError, DatatypeError, LimitError
+from ..errors import ArgumentError, DatatypeError
 from ..primitives import Repeat
 from ..primitives.fusion import EXPRESSIONS
 from ..runtime.array import Array, asarray, is_python
@@ -109,7 +109,7 @@ def join(
     rows_left, rows_right = (side[0].items.size for side in sides)
     if rows_left and rows_right:
         columns = [column for pair in pairs for column in _uploaded(*pair, call.device)]
-        rows, places = _find_pairs(*_as_one(columns), how == "left", size)
+        rows, places = _find_pairs(_as_one(columns), how == "left", size)
     else:
         rows = arange(rows_left if how == "left" else 0, dtype="u32", device=call.device)
         places = full(rows.size, -1, "i32", call.device)
@@ -149,11 +149,23 @@ class _Column:
             return "bytes" if self.labels.labels.dtype.kind == "S" else "text"
         return {"M": "dates", "m": "durations"}.get(self.items.dtype.kind, "numbers")
 
+    def use_numbers(self, known: np.ndarray) -> None:
+        """Take the labels' numbers or dates in place of codes, if they are these."""
+        labels = Labels(self.items, known)
+        if known.dtype.kind in "biu":
+            missing = labels.missing(self.items)
+            self.missing = missing if missing.any() else None
+            self.items, self.labels = np.append(known, known.dtype.type(0))[self.items], None
+        elif known.dtype.kind in "fMm":
+            self.items, self.labels = labels.of(self.items), None
+
 
 def _take_side(call: Call, name: str, keys: Any) -> list[_Column]:
     """Return the columns of one side; raise where one is none, or lengths differ."""
     if isinstance(keys, Mapping) or hasattr(keys, "columns"):
-        raise ArgumentError(f"{call}: {name} is a {type(keys).__name__}; give a tuple of its columns of keys")
+        raise ArgumentError(
+            f"{call}: {name} is a {type(cast(Any, keys)).__name__}; give a tuple of its columns of keys"
+        )
     if is_column(keys):
         return [_take(call, name, keys)]
     columns = [_take(call, f"{name}[{k}]", each) for k, each in enumerate(keys)]
@@ -163,37 +175,30 @@ def _take_side(call: Call, name: str, keys: Any) -> list[_Column]:
 
 def _take(call: Call, name: str, value: Any) -> _Column:
     """Take a column of keys."""
-    items, labels, missing, dtype = None, None, None, getattr(value, "dtype", None)
+    labels, dtype = None, getattr(value, "dtype", None)
     if not isinstance(value, (Items, *EXPRESSIONS)) and not (isinstance(dtype, np.dtype) and dtype.kind in "Mm"):
         labels = labels_of(call.name, name, value)
-    if labels is not None:
-        items, known = (
-            labels.codes,
-            labels.labels.astype(getattr(dtype, "numpy_dtype", labels.labels.dtype), copy=False),
-        )
-        if known.dtype.kind in "biu":  # nullable columns, and categories
-            absent = labels.missing(items)
-            missing = absent if absent.any() else None
-            items, labels = np.append(known, known.dtype.type(0))[items], None
-        elif known.dtype.kind in "fMm":
-            items, labels = Labels(items, known).of(items), None
-    else:
-        items = call.items(name, value)
-        if isinstance(items, Array):
-            check_not_counted(call.name, items)
-        elif items.dtype.byteorder not in "=|":
-            items = items.astype(items.dtype.newbyteorder("="))
+    items = call.items(name, value) if labels is None else labels.codes
+    if isinstance(items, Array):
+        check_not_counted(call.name, items)
+    elif items.dtype.byteorder not in "=|":
+        items = items.astype(items.dtype.newbyteorder("="))
     call.check_dimension(name, items)
     call.hold(name, items.view(np.int64) if items.dtype.kind in "Mm" else items, value)
-    return _Column(name, items, missing, labels, is_python(value) and not items.size)
+    column = _Column(name, items, None, labels, is_python(value) and not items.size)
+    if labels is not None:  # nullable columns and categories may be of numbers or dates
+        column.use_numbers(labels.labels.astype(getattr(dtype, "numpy_dtype", labels.labels.dtype), copy=False))
+    return column
 
 
 def _match(first: _Column, second: _Column) -> tuple[_Column, _Column]:
     """Return a column of each side, of one kind; labels have the codes of the first one's."""
-    for empty, other in ((first, second), (second, first)):
-        if empty.is_untyped:
-            empty.items = other.items[:0]
-            empty.labels = other.labels and Labels(empty.items, other.labels.labels)
+    for column, other in ((first, second), (second, first)):
+        if column.is_untyped:
+            column.items = other.items[:0]
+            column.labels = other.labels and Labels(column.items, other.labels.labels)
+        elif column.labels is not None and other.kind == "numbers":
+            column.use_numbers(_numbers_among(column.labels.labels))
     if first.kind != second.kind:
         dtype = "str" if {"text", "bytes"} & {first.kind, second.kind} else "np.int64"
         names = [
@@ -206,6 +211,17 @@ def _match(first: _Column, second: _Column) -> tuple[_Column, _Column]:
     if first.labels is not None and second.labels is not None:
         second.items = first.labels.codes_of(second.labels)
     return first, second
+
+
+def _numbers_among(labels: np.ndarray) -> np.ndarray:
+    """Return objects that are Python's numbers as numpy's, others as they are."""
+    types: set[Any] = {*map(type, labels)} if labels.dtype.kind == "O" else set()
+    if not types or types - {bool, int, float}:
+        return labels
+    made = np.array(labels.tolist())
+    if made.dtype.kind == "f" and types == {int}:  # numpy would round them
+        return labels if labels[0] < 0 else labels.astype(np.uint64)
+    return made
 
 
 def _uploaded(first: _Column, second: _Column, device: wgpu.GPUDevice) -> list[list[Array]]:
@@ -277,16 +293,15 @@ def _bounds(ordered: Array, keys: Array) -> tuple[Array, Array]:
     return searchsorted(ordered, keys), searchsorted(ordered, keys, "right")
 
 
-def _find_pairs(left: Array, right: Array, keeps_all: bool, size: int | None) -> tuple[Array, Array]:
-    """Return the positions of equal keys."""
+def _find_pairs(column: list[Array], keeps_all: bool, size: int | None) -> tuple[Array, Array]:
+    """Return the positions of equal keys, of those of the left side without others once, if asked for."""
+    left, right = column
     ordered, order = sort_pairs(right, arange(right.size, dtype="u32", device=right.device))
     begins, ends = _bounds(ordered, left)
     counts = asarray(maximum(ends - begins, int(keeps_all)))
-    room = size
-    if size is None:
-        room = int(sum_of(counts).item())
-        if room > _ABSENT:
-            raise LimitError(f"{_CALL}: {room} pairs of rows are equal, but fewer than 2^32 fit; join parts of left")
+    room = int(sum_of(counts).item()) if size is None else size
+    if room > _ABSENT:
+        raise ArgumentError(f"{_CALL}: {room} pairs of rows are equal, but fewer than 2^32 fit; join parts of left")
     rows = keep_primitive(Repeat, left.device, None, size=max(room, 1)).run_once(counts=counts)["output"]
     # Of the pairs of a row, the first one has the place `begins` among the ordered keys. Without a match there is one
     # pair, which gets the place that is none.

@@ -62,6 +62,7 @@ def test_rows_are_those_of_pandas(device, kinds, how):
         (np.uint64([2**64 - 1, 2**63, 7, 2**53 + 1]), np.int64([-1, 7, -(2**63), 2**53]), [2], [1]),
         (np.int64([-1, 7, -(2**63)]), np.uint64([2**64 - 1, 7, 2**63]), [1], [1]),
         (np.int32([1, 2]), np.float32([2, 1.5, np.nan]), [1], [0]),
+        (np.float32([np.nan]), np.uint32([0xFFC00001, 0x7F800001, 0x7FC00000]).view(np.float32), [0, 0, 0], [0, 1, 2]),
         (np.float32([0.1, 0.5]), np.float64([0.1, 0.5]), [1], [1]),
         (np.array([True, False]), np.array([1, 2]), [0], [0]),
         (np.array([1, 2], ">i8"), np.array([2], ">u2"), [1], [0]),
@@ -79,6 +80,8 @@ def test_rows_are_those_of_pandas(device, kinds, how):
         (pd.Categorical(["a", "b"]), pd.Categorical(["b", None, "c"]), [1], [0]),
         (pd.Categorical([4, 5]), np.array([5.0]), [1], [0]),
         (np.array([2**70, 1, None], object), [None, 2**70], [0, 2], [1, 0]),
+        ([1, 2**64 - 1], np.uint64([2**64 - 2, 2**64 - 1]), [1], [1]),
+        (np.array([True, None], object), np.array([True]), [0], [0]),
         (np.array([b"a\0", b"b"]), np.array([b"b"]), [1], [0]),
         # No rows, no matches, an empty list beside anything.
         (np.array([1, 2]), np.array([3]), [], []),
@@ -90,8 +93,8 @@ def test_rows_are_those_of_pandas(device, kinds, how):
 def test_columns_of_two_dtypes(device, left, right, rows, places):
     _assert_same(gw.join(left, right, device=device), (rows, places))
     every = range(len(left[0] if isinstance(left, tuple) else left))
-    by_row = dict(zip(rows, places, strict=True))
-    _assert_same(gw.join(left, right, "left", device=device), (every, [by_row.get(row, -1) for row in every]))
+    pairs = sorted([*zip(rows, places, strict=True), *((row, -1) for row in every if row not in rows)])
+    _assert_same(gw.join(left, right, "left", device=device), np.reshape(pairs, (-1, 2)).T)
 
 
 @pytest.mark.parametrize("how", ["inner", "left"])
@@ -124,6 +127,8 @@ def test_columns_of_the_host_beside_arrays(device):
     [
         (["a"], np.array([1]), DatatypeError, r"np.asarray\(left\).astype\(str\)"),
         (np.array(["2020"], "M8[D]"), np.array([1]), DatatypeError, r"np.asarray\(left\).astype\(np.int64\)"),
+        (np.array([1]), pd.Series([], dtype=str), DatatypeError, "numbers, but right of text"),
+        (np.array([1]), np.array([-1, 2**64 - 1], object), DatatypeError, "numbers, but right of text"),
         (np.array([b"a"]), ["a"], DatatypeError, "bytes, but right of text"),
         (np.array([1j]), np.array([1j]), DatatypeError, "complex128"),
         (([1, 2], [1]), ([1], [1]), LengthError, "slice them"),

@@ -210,13 +210,20 @@ def _draw_join(d: Draw) -> Call:
     return Call("join", tuple(sides), {"how": "left"} if d.chance(0.5) else {})
 
 
+def _is_empty_list(value: Any) -> bool:
+    """Whether numpy makes floats of what has no items of any kind."""
+    return isinstance(value, list) and not value
+
+
 def _join(left: Any, right: Any, how: str = "inner") -> Any:
     sides = [[np.asarray(each) for each in (x if isinstance(x, tuple) else (x,))] for x in (left, right)]
     if any(column.shape != side[0].shape or column.ndim != 1 for side in sides for column in side):
         raise ref.Refused("lengths")
     listed: tuple[list[Any], list[Any]] = [], []
-    for pair in zip(*sides, strict=True):
-        if "U" in (kinds := {column.dtype.kind for column in pair}) and len(kinds) > 1:
+    given = [x if isinstance(x, tuple) else (x,) for x in (left, right)]
+    for pair, values in zip(zip(*sides, strict=True), zip(*given, strict=True), strict=True):
+        kinds = {column.dtype.kind for column, each in zip(pair, values, strict=True) if not _is_empty_list(each)}
+        if "U" in kinds and len(kinds) > 1:
             raise ref.Refused("text and numbers")
         for column, found in zip(pair, listed, strict=True):
             # Python compares integers exactly, numpy as floats.
