@@ -83,6 +83,10 @@ def test_rows_are_those_of_pandas(device, kinds, how):
         ([1, 2**64 - 1], np.uint64([2**64 - 2, 2**64 - 1]), [1], [1]),
         (np.array([True, None], object), np.array([True]), [0], [0]),
         (np.array([b"a\0", b"b"]), np.array([b"b"]), [1], [0]),
+        # Neither a number that 32 bits cut, nor bits of one column in place of another's.
+        (np.int64([1]), np.int64([2**32 + 1, 2**63 - 1]), [], []),
+        ((np.uint32([1]), np.uint32([0])), (np.uint32([0]), np.uint32([2**31])), [], []),
+        ((np.uint32([0]), np.uint32([1])), (np.uint32([1]), np.uint32([0])), [], []),
         # No rows, no matches, an empty list beside anything.
         (np.array([1, 2]), np.array([3]), [], []),
         (["a"], [], [], []),
