@@ -70,6 +70,7 @@ _MODULES = {
         "sign sin sqrt tanh trunc where"
     ),
     "functions.groups": "Groups group_by",
+    "functions.joins": "join",
     "functions.order_statistics": "median nanmedian nanpercentile nanquantile percentile ptp quantile",
     "functions.orders": "copy_ranges flip lexsort put roll transpose",
     "functions.reductions": "max min nanmax nanmin nanprod nansum prod reduce sum",

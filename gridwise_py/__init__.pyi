@@ -86,6 +86,7 @@ from .functions.elementwise import trunc as trunc
 from .functions.elementwise import where as where
 from .functions.groups import Groups as Groups
 from .functions.groups import group_by as group_by
+from .functions.joins import join as join
 from .functions.order_statistics import median as median
 from .functions.order_statistics import nanmedian as nanmedian
 from .functions.order_statistics import nanpercentile as nanpercentile

@@ -33,9 +33,7 @@ _PLACES = {
     "around": "gw.round(x)",
     "nancumsum": "gw.cumsum(gw.where(gw.isnan(x), 0, x)) of float32",
     "nancumprod": "gw.cumprod(gw.where(gw.isnan(x), 1, x)) of float32",
-    "merge_join join": (
-        "gw.searchsorted(b, a) is the row in b, which ascends, of each key of a that gw.isin(a, b) finds"
-    ),
+    "merge_join": "gw.join(a, b) has the rows of equal keys",
     "tan asin arcsin acos arccos atan arctan atan2 arctan2 sinh cosh asinh arcsinh acosh arccosh atanh arctanh exp2 "
     "log2 log10 log1p expm1 cbrt sinc i0 fix frexp modf ldexp deg2rad radians rad2deg degrees": (
         "gw.function('fn f(x: f32) -> f32 { return tan(x); }') calls WGSL's functions in expressions"

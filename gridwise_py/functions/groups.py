@@ -375,7 +375,7 @@ def _numbers(name: str, value: Any) -> np.ndarray:
     return items
 
 
-def _is_column(value: Any) -> bool:
+def is_column(value: Any) -> bool:
     """Whether keys are one column: not a dict, a tuple or a list of columns."""
     if isinstance(value, (Mapping, StructExpression)):
         return False
@@ -522,7 +522,7 @@ class _Call:
         rows = self._unused("rows_")
         if self._moments:
             wanted[rows] = count
-        one = next(iter(given.values())) if _is_column(keys) or isinstance(keys, _OneKey) else given
+        one = next(iter(given.values())) if is_column(keys) or isinstance(keys, _OneKey) else given
         # Of numpy's doubles NaNs are left out before they are uploaded.
         spec = group_spec(one, wanted, key_bits=bits, skipna=self._skipna, wide_has_nan=self.on_gpu, what=_CALL)
         arrays = stored_leaves(_CALL, spec.flat) | {name: column.array for name, column in self._wide.items()}
@@ -546,7 +546,7 @@ class _Call:
 
     def _named(self, keys: Any) -> dict[str, Any]:
         """Return the columns of keys by their names."""
-        if _is_column(keys):
+        if is_column(keys):
             found = {"key": keys}
         elif isinstance(keys, StructExpression):
             found = dict(keys.fields)

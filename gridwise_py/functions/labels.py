@@ -42,6 +42,13 @@ class Labels:
         """Return which codes are those of missing items."""
         return codes >= self.labels.size
 
+    def codes_of(self, other: Labels) -> np.ndarray:
+        """Return the codes that the items of another column have here; one that none has where they have no label."""
+        places = {label: k for k, label in enumerate(self.labels.tolist())}
+        missing, none = len(places), len(places) + 1
+        codes = [places.get(label, none) for label in other.labels.tolist()]
+        return np.array([*codes, missing], np.uint32)[other.codes]
+
 
 def _coded(codes: Any, labels: Any) -> Labels:
     """Return labels whose codes are −1 for what is missing, as pandas has them."""

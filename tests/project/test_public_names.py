@@ -46,7 +46,7 @@ SINCE = {
         ReducedByKey reduce_by_key repeat scan_by_key segment_ids segmented_reduce segmented_scan
         HistogramTuning bincount histogram histogram2d reduce_by_index scatter_add
         Merge MergeSort MergedPairs intersect1d isin merge setdiff1d setxor1d union1d
-        GroupBy Groups count group_by
+        GroupBy Groups count group_by join
         ClusterError AxisError BoundsError CallError
         abs absolute average diff ediff1d median nanargmax nanargmin nanmax nanmean nanmedian nanmin nanpercentile
         nanprod nanquantile nanstd nansum nanvar percentile ptp quantile round

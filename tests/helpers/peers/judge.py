@@ -21,7 +21,7 @@ from .twins import TWINS, Twin
 _CLASSES: tuple[type[BaseException], ...] = (np.exceptions.AxisError, IndexError, TypeError, ValueError)
 #: Functions whose shape depends on items: without these, the number of dimensions is compared.
 _BY_ITEMS = re.compile(
-    r"\[\]|\.?trim|bincount|compress|extract|(flat)?nonzero|group_by|histogram_bin_edges|partition_by|reduce_by_key|repeat"
+    r"\[\]|\.?trim|bincount|compress|extract|(flat)?nonzero|group_by|histogram_bin_edges|join|partition_by|reduce_by_key|repeat"
     r"|run_length_encode|segment_ids|intersect1d|setdiff1d|setxor1d|union1d|unique(_\w+)?"
 )
 

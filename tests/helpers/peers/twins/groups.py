@@ -198,6 +198,55 @@ add(
 )
 
 
+# ---- joins
+
+
+def _draw_join(d: Draw) -> Call:
+    gpu, columns = d.chance(0.3), 2 if d.chance(0.3) else 1
+    sides = []
+    for n in (d.length(), d.length()):
+        keys = tuple(_draw_keys(d, n if d.chance(0.99) else n + 1, gpu) for _ in range(columns))
+        sides.append(keys if columns > 1 else keys[0])
+    return Call("join", tuple(sides), {"how": "left"} if d.chance(0.5) else {})
+
+
+def _is_empty_list(value: Any) -> bool:
+    """Whether numpy makes floats of what has no items of any kind."""
+    return isinstance(value, list) and not value
+
+
+def _join(left: Any, right: Any, how: str = "inner") -> Any:
+    sides = [[np.asarray(each) for each in (x if isinstance(x, tuple) else (x,))] for x in (left, right)]
+    if any(column.shape != side[0].shape or column.ndim != 1 for side in sides for column in side):
+        raise ref.Refused("lengths")
+    listed: tuple[list[Any], list[Any]] = [], []
+    given = [x if isinstance(x, tuple) else (x,) for x in (left, right)]
+    for pair, values in zip(zip(*sides, strict=True), zip(*given, strict=True), strict=True):
+        kinds = {column.dtype.kind for column, each in zip(pair, values, strict=True) if not _is_empty_list(each)}
+        if "U" in kinds and len(kinds) > 1:
+            raise ref.Refused("text and numbers")
+        for column, found in zip(pair, listed, strict=True):
+            # Python compares integers exactly, numpy as floats.
+            wide = column if kinds <= set("iubU") else column.astype(np.result_type(*pair))
+            found.append([None if each != each else each for each in wide.tolist()])
+    rights: dict[Any, list[int]] = {}
+    for row, key in enumerate(zip(*listed[1], strict=True)):
+        rights.setdefault(key, []).append(row)
+    otherwise = [-1] if how == "left" else []
+    pairs = [
+        (row, place) for row, key in enumerate(zip(*listed[0], strict=True)) for place in rights.get(key, otherwise)
+    ]
+    rows, places = zip(*pairs, strict=True) if pairs else ((), ())
+    return np.array(rows, np.intp), np.array(places, np.intp)
+
+
+def _join_dtypes(call: Call, want: np.dtype, on_gpu: bool, at: int) -> set[np.dtype]:
+    return {want, *((np.dtype((np.uint32, np.int32)[at]),) if on_gpu else ())}
+
+
+add("join", _join, _draw_join, dtypes=_join_dtypes)
+
+
 # ---- tables with nulls
 
 
