@@ -609,7 +609,7 @@ def index_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
         sizes = {name: primitive.signature.datatype(name).itemsize_bytes for name in lengths}
         yield f"reduce_by_index-{index}-{datatype}-{op.name}", primitive.plan(gw.Layout.separate(sizes, **lengths))
     by_sorting = gw.ReduceByIndex(None, "u32", "u32", gw.Min, size=300, strategy="sort", capabilities=FULL)
-    yield "reduce_by_index-sort", by_sorting.plan(gw.Layout.separate(**lengths))
+    yield "reduce_by_index-u64-sort", by_sorting.plan(gw.Layout.separate(**lengths))
     lengths = {"x": n, "y": n, "output": 256}
     yield "histogram2d", gw.Histogram2D.plan_for(capabilities=FULL, lengths=lengths)
 

@@ -97,7 +97,7 @@ def test_a_repeated_call_gives_what_numpy_gives_and_asks_nothing(device, calls, 
 @pytest.mark.parametrize(
     ("most", "call"),
     [
-        (24, lambda x, _: gw.sum(x)), (24, lambda x, _: gw.cumsum(x)), (24, lambda x, _: gw.add(x, x[:])),
+        (24, lambda x, _: gw.sum(x)), (24, lambda x, _: gw.cumsum(x)), (24, lambda x, _: gw.add(x, 1)),
         (30, lambda x, made: gw.asarray(made)), (30, lambda x, made: gw.sum(made)),
     ],
     ids=["sum", "cumsum", "add", "asarray", "sum of an expression"],
@@ -118,7 +118,7 @@ def test_a_repeated_call_is_few_calls_of_python(device, calls, most, call):
         result = call(x, made)
     finally:
         sys.setprofile(None)
-    assert len(names) <= most + 4, names  # x[:] and the call itself
+    assert len(names) <= most + 2, names  # the call itself, and what ends the profile
     assert isinstance(result, gw.Array)
 
 
