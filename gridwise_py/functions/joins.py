@@ -229,8 +229,8 @@ def _uploaded(first: _Column, second: _Column, device: wgpu.GPUDevice) -> list[l
 
     The first has the keys; what follows tells keys apart that have the same bits.
     """
-    pair, missing = [first.items, second.items], [first.missing, second.missing]
-    marks: list[list[Any]] = []
+    pair: list[Any] = [first.items, second.items]
+    missing, marks = [first.missing, second.missing], list[list[Any]]()
     if first.kind in ("dates", "durations"):
         wide = [items.astype(np.result_type(*pair), copy=False) for items in pair]
         # Those that the finer unit does not hold wrap.
