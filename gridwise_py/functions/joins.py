@@ -22,13 +22,13 @@ from ..types.expression import gather, i32, index, u32, u64
 from ..types.expression_functions import maximum, where
 from ..types.options import one_of
 from .arguments import Call, check_not_counted, is_beyond, is_mixed, keep_primitive, same_bits
-from .arrays import arange, full, searchsorted
+from .arrays import arange, full, searchsorted, take
 from .groups import is_column
 from .labels import Labels, labels_of
 from .reductions import sum as sum_of
 from .repeated_calls import one_shot
 from .scans import scan
-from .sorts import sort, sort_pairs
+from .sorts import argsort, sort
 
 #: Which rows of the left table there are: those with a match, or all.
 JoinHow: TypeAlias = Literal["inner", "left"]
@@ -229,8 +229,8 @@ def _uploaded(first: _Column, second: _Column, device: wgpu.GPUDevice) -> list[l
 
     The first has the keys; what follows tells keys apart that have the same bits.
     """
-    pair, missing = [first.items, second.items], [first.missing, second.missing]
-    marks: list[list[Any]] = []
+    pair: list[Any] = [first.items, second.items]
+    missing, marks = [first.missing, second.missing], list[list[Any]]()
     if first.kind in ("dates", "durations"):
         wide = [items.astype(np.result_type(*pair), copy=False) for items in pair]
         # Those that the finer unit does not hold wrap.
@@ -246,7 +246,9 @@ def _uploaded(first: _Column, second: _Column, device: wgpu.GPUDevice) -> list[l
         pair = [x if m is None else np.where(m, np.nan, x) for x, m in zip(pair, missing, strict=True)]
     elif any(m is not None for m in missing):
         marks.append([np.zeros(x.size, bool) if m is None else m for x, m in zip(pair, missing, strict=True)])
-    pair = [cast_items(items, dtype) if isinstance(items, np.ndarray) else items.astype(dtype) for items in pair]
+    for k, items in enumerate(pair):
+        if items.dtype != dtype:
+            pair[k] = cast_items(items, dtype) if isinstance(items, np.ndarray) else items.astype(dtype)
     return [[asarray(items, device) for items in pair]] + [
         [asarray(u32(asarray(mark, device))) for mark in each] for each in marks
     ]
@@ -296,8 +298,8 @@ def _bounds(ordered: Array, keys: Array) -> tuple[Array, Array]:
 def _find_pairs(column: list[Array], keeps_all: bool, size: int | None) -> tuple[Array, Array]:
     """Return the positions of equal keys, of those of the left side without others once, if asked for."""
     left, right = column
-    ordered, order = sort_pairs(right, arange(right.size, dtype="u32", device=right.device))
-    begins, ends = _bounds(ordered, left)
+    order = argsort(right)  # stable: right rows with one key stay in their order
+    begins, ends = _bounds(take(right, order), left)
     counts = asarray(maximum(ends - begins, int(keeps_all)))
     room = int(sum_of(counts).item()) if size is None else size
     if room > _ABSENT:

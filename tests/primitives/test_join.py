@@ -104,7 +104,7 @@ def test_columns_of_two_dtypes(device, left, right, rows, places):
 @pytest.mark.parametrize("how", ["inner", "left"])
 def test_arrays_stay_on_the_gpu(device, how):
     rng = np.random.default_rng(3)
-    for _ in range(2):  # the second call by a recipe
+    for _ in range(4):  # the last calls by a recipe
         keys = [rng.integers(0, 50, n).astype(np.uint32) for n in (300, 90)]
         rows, places = _merged(*([each] for each in keys), how)
         arrays = [gw.asarray(each, device) for each in keys]

@@ -210,9 +210,9 @@ def _draw_join(d: Draw) -> Call:
     return Call("join", tuple(sides), {"how": "left"} if d.chance(0.5) else {})
 
 
-def _is_empty_list(value: Any) -> bool:
-    """Whether numpy makes floats of what has no items of any kind."""
-    return isinstance(value, list) and not value
+def _is_untyped(value: Any, column: np.ndarray) -> bool:
+    """Whether numpy makes floats of a list of nothing, or of integers that none of its dtypes holds."""
+    return isinstance(value, list) and column.dtype == np.float64 and all(type(each) is int for each in value)
 
 
 def _join(left: Any, right: Any, how: str = "inner") -> Any:
@@ -222,7 +222,7 @@ def _join(left: Any, right: Any, how: str = "inner") -> Any:
     listed: tuple[list[Any], list[Any]] = [], []
     given = [x if isinstance(x, tuple) else (x,) for x in (left, right)]
     for pair, values in zip(zip(*sides, strict=True), zip(*given, strict=True), strict=True):
-        kinds = {column.dtype.kind for column, each in zip(pair, values, strict=True) if not _is_empty_list(each)}
+        kinds = {column.dtype.kind for column, each in zip(pair, values, strict=True) if not _is_untyped(each, column)}
         if "U" in kinds and len(kinds) > 1:
             raise ref.Refused("text and numbers")
         for column, found in zip(pair, listed, strict=True):
