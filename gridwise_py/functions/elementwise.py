@@ -6,7 +6,6 @@ On the host numpy's types come back, but floats of integers of up to 4 bytes are
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -221,7 +220,7 @@ abs = absolute
 
 @explained()
 def nan_to_num(
-    x: Any, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None, *,
+    x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None, *,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:  # fmt: skip
     """Return `x` with numbers in place of NaN and of infinities.
@@ -229,9 +228,9 @@ def nan_to_num(
     Parameters
     ----------
     x : numpy.ndarray, Array, expression or number
-    nan : float, default 0.0
-    posinf, neginf : float, optional
-        By default the largest and the least number of the dtype.
+    nan : number or array, default 0.0
+    posinf, neginf : number or array, optional
+        By default the largest and the least number of the dtype. Arrays are broadcast beside `x`.
     device : wgpu.GPUDevice, optional
         That computes on arrays of the host; by default `default_device()`.
 
@@ -241,8 +240,8 @@ def nan_to_num(
         Of the dtype of `x`. An expression where `x` is on the GPU: `asarray` stores it.
     """
     call, function = "gw.nan_to_num()", expressions.nan_to_num
-    if _is_later(x):
-        return function(x, nan, posinf, neginf)
+    if _is_later(x, nan, posinf, neginf):
+        return function(*_beside(call, (x, nan, posinf, neginf)))
     items = _one_host(call, x)
     if items.dtype.kind in "biu":
         return _as_they_are(call, x)
@@ -250,7 +249,12 @@ def nan_to_num(
         ends = np.finfo(np.float16)
         posinf, neginf = (float(ends.max) if posinf is None else posinf), float(ends.min) if neginf is None else neginf
     options = {"nan": nan, "posinf": posinf, "neginf": neginf}
-    return _compute(call, partial(function, **options), [items], items.dtype, None, device)
+    several = {name: np.asarray(value, items.dtype) for name, value in options.items() if np.ndim(value)}
+
+    def of_arrays(array: Array, *others: Array) -> Any:
+        return function(array, **options | dict(zip(several, others, strict=True)))
+
+    return _compute(call, of_arrays, [items, *several.values()], items.dtype, None, device)
 
 
 @explained()

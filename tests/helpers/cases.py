@@ -608,8 +608,10 @@ def index_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
         primitive = gw.ReduceByIndex(None, index, datatype, op, size=300, capabilities=FULL)
         sizes = {name: primitive.signature.datatype(name).itemsize_bytes for name in lengths}
         yield f"reduce_by_index-{index}-{datatype}-{op.name}", primitive.plan(gw.Layout.separate(sizes, **lengths))
-    by_sorting = gw.ReduceByIndex(None, "u32", "u32", gw.Min, size=300, strategy="sort", capabilities=FULL)
-    yield "reduce_by_index-u64-sort", by_sorting.plan(gw.Layout.separate(**lengths))
+    narrow = replace(FULL, features=FULL.features - {"shader-int64", "shader-int64-atomic-all-ops"})
+    for state, capabilities in (("u64", FULL), ("u32x2", narrow)):
+        by_sorting = gw.ReduceByIndex(None, "u32", "u32", gw.Min, size=300, strategy="sort", capabilities=capabilities)
+        yield f"reduce_by_index-{state}-sort", by_sorting.plan(gw.Layout.separate(**lengths))
     lengths = {"x": n, "y": n, "output": 256}
     yield "histogram2d", gw.Histogram2D.plan_for(capabilities=FULL, lengths=lengths)
 

@@ -504,3 +504,13 @@ def test_primitives_say_what_they_work_on(device):
 def test_equal_numbers_far_from_zero_have_no_bins():
     with pytest.raises(gw.ArgumentError, match=r"have no width; give range=\(low, high\)$"):
         gw.histogram(np.full(3, 1.7e18))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_what_takes_the_place_of_nan_may_be_an_array(device, dtype):
+    x = np.array([[np.nan, 1, np.inf], [-np.inf, 2, np.nan]], dtype)
+    for options in ({"nan": [4, 5, 6]}, {"nan": np.ones((2, 3)), "posinf": np.int8([[8], [9]]), "neginf": 7.0}):
+        _equal(gw.nan_to_num(x, **options, device=device), np.nan_to_num(x, **options))
+    items = x.astype(np.float32)
+    found = gw.nan_to_num(gw.asarray(items, device), items[1])
+    np.testing.assert_array_equal(gw.asarray(found).to_numpy(), np.nan_to_num(items, nan=items[1]))
