@@ -250,6 +250,9 @@ def nan_to_num(
         posinf, neginf = (float(ends.max) if posinf is None else posinf), float(ends.min) if neginf is None else neginf
     options = {"nan": nan, "posinf": posinf, "neginf": neginf}
     several = {name: np.asarray(value, items.dtype) for name, value in options.items() if np.ndim(value)}
+    wide = broadcast_shape(call, [items.shape, *(each.shape for each in several.values())])
+    if wide != items.shape:
+        raise LengthError(f"{call}: x has shape {items.shape}, but the numbers {wide}; give np.broadcast_to(x, {wide})")
 
     def of_arrays(array: Array, *others: Array) -> Any:
         return function(array, **options | dict(zip(several, others, strict=True)))

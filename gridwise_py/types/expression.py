@@ -683,9 +683,10 @@ def operation(kind: str, *operands: Any) -> Expression:
     DatatypeError
         If it does not take their type.
     """
-    found, operands = OPERATIONS[kind], _numbers(*operands)
+    found = OPERATIONS[kind]
     shown = f"a {kind} b" if not kind[0].isalpha() else {"not": "~a", "negative": "-a"}.get(kind, f"gw.{kind}()")
     if found.gives == "bool" and len(operands) == 2:
+        operands = _numbers(*operands)
         operands = tuple(_counted(*pair) for pair in (operands, operands[::-1]))
     if found.gives == "bool" and len(operands) == 2:
         if (beyond := _compared_beyond(kind, *operands)) is not None:

@@ -511,6 +511,8 @@ def test_what_takes_the_place_of_nan_may_be_an_array(device, dtype):
     x = np.array([[np.nan, 1, np.inf], [-np.inf, 2, np.nan]], dtype)
     for options in ({"nan": [4, 5, 6]}, {"nan": np.ones((2, 3)), "posinf": np.int8([[8], [9]]), "neginf": 7.0}):
         _equal(gw.nan_to_num(x, **options, device=device), np.nan_to_num(x, **options))
+    with pytest.raises(gw.LengthError, match="but the numbers"):
+        gw.nan_to_num(x, np.ones((2, 2, 3)), device=device)
     items = x.astype(np.float32)
     found = gw.nan_to_num(gw.asarray(items, device), items[1])
     np.testing.assert_array_equal(gw.asarray(found).to_numpy(), np.nan_to_num(items, nan=items[1]))
