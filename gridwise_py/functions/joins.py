@@ -224,6 +224,15 @@ def _numbers_among(labels: np.ndarray) -> np.ndarray:
     return made
 
 
+def _in_unit(items: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+    """Return dates or durations in a finer unit; those that it does not hold wrap, or are NaT where numpy raises."""
+    try:
+        return items.astype(dtype, copy=False)
+    except OverflowError:  # NumPy 2.4
+        least, most = np.array([1 - 2**63, 2**63 - 1]).view(dtype).astype(items.dtype)
+        return np.where((least < items) & (items < most), items, items.dtype.type("NaT")).astype(dtype)
+
+
 def _uploaded(first: _Column, second: _Column, device: wgpu.GPUDevice) -> list[list[Array]]:
     """Return columns of 4 or 8 bytes on the GPU, one of each side: keys are equal where all of these are.
 
@@ -232,7 +241,7 @@ def _uploaded(first: _Column, second: _Column, device: wgpu.GPUDevice) -> list[l
     pair: list[Any] = [first.items, second.items]
     missing, marks = [first.missing, second.missing], list[list[Any]]()
     if first.kind in ("dates", "durations"):
-        wide = [items.astype(np.result_type(*pair), copy=False) for items in pair]
+        wide = [_in_unit(items, np.result_type(*pair)) for items in pair]
         # Those that the finer unit does not hold wrap.
         wrapped = [(w.astype(x.dtype) != x) & ~np.isnat(x) for w, x in zip(wide, pair, strict=True)]
         if any(each.any() for each in wrapped):

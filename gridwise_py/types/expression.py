@@ -694,6 +694,8 @@ def operation(kind: str, *operands: Any) -> Expression:
         operands = _operands(*operands)
         if {node.type for node in operands} in ({"u64", "i64"}, {"u64", "i32"}):
             return _compared_exactly(kind, *operands)
+    if kind == "/":  # of 8 bytes in f64, also by a number that their type does not hold
+        operands = tuple(_divided(*pair) for pair in (operands, operands[::-1]))
     nodes = (as_node(operands[0]),) if len(operands) == 1 else same_type(shown, *operands)
     type_name = nodes[0].type
     if kind in ("/", "sqrt", "rint") and type_name in ("u64", "i64"):
@@ -709,6 +711,12 @@ def operation(kind: str, *operands: Any) -> Expression:
     if type_name in found.functions:
         return Expression("function", type_name, nodes, found.functions[type_name])
     return Expression(kind, found.gives or type_name, nodes)
+
+
+def _divided(number: Any, other: Any) -> Any:
+    """Return an operand of a division: of Python's integers beside 8 bytes a float."""
+    is_wide = type(number) is int and isinstance(other, Operators) and other.as_expression().type in WIDE_TYPES
+    return float(number) if is_wide else number
 
 
 def _compared_beyond(kind: str, a: Any, b: Any) -> Expression | None:

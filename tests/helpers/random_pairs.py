@@ -337,7 +337,7 @@ def _operated(name: str, *values: Any, is_host: bool = False) -> Any:
         return _shifted(name, *values)
     dtype = _common(name, typed)
     _check(name, dtype)
-    if dtype.itemsize <= 4:
+    if dtype.itemsize <= 4 and name not in COMPARISONS:  # which are exact
         values = tuple(each.item() if isinstance(each, np.generic) and _is_weak(each) else each for each in values)
     if name == "where":  # numbers that do not fit are refused
         values = (values[0], *(np.array(each, dtype) if _is_weak(each) else each for each in values[1:]))
