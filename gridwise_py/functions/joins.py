@@ -229,7 +229,8 @@ def _in_unit(items: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
     try:
         return items.astype(dtype, copy=False)
     except OverflowError:  # NumPy 2.4
-        least, most = np.array([1 - 2**63, 2**63 - 1]).view(dtype).astype(items.dtype)
+        ends = np.array([2**40 - 2**63, 2**63 - 2**40])  # rounding to the other unit wraps at the very ends
+        least, most = ends.view(dtype).astype(items.dtype)
         return np.where((least < items) & (items < most), items, items.dtype.type("NaT")).astype(dtype)
 
 
