@@ -415,7 +415,7 @@ ALLOWED: tuple[Known, ...] = (
     ),
     Known("numpy's own default is no kind", "(arg)?partition", "kind must be str, not NoneType", "accepts"),
     Known("numpy looks at the ends without the step", "arange", "Maximum allowed size", "accepts"),
-    Known("numpy looks for an item among none", "intersect1d", "index -?[0-9]+ is out", "accepts", _has_no_items),
+    Known("numpy looks beyond the items", "intersect1d", "index -?[0-9]+ is out of bounds", "accepts"),
     Known(_DOC + "kth of no items is any integer", "(arg)?partition", "Partition index", "accepts", _has_no_items),
     Known(
         _DOC + "kind= changes nothing",
