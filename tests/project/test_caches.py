@@ -1,7 +1,9 @@
 """What is remembered between calls stands in the table of the architecture page, with its limit."""
 
 import ast
+import functools
 import re
+from pathlib import Path
 
 import pytest
 
@@ -80,9 +82,15 @@ def remembers(text: str) -> list[str]:
             ]
         elif isinstance(node, ast.Call) and _name(node) == "cached" and node.args:
             found.append(f"cached({ast.unparse(node.args[0])})")
-        elif isinstance(node, ast.Call) and re.search(r"\.pop\(next\(iter\(", ast.unparse(node)):
+        elif isinstance(node, ast.Call) and _name(node) == "pop" and node.args and _name(node.args[0]) == "next":
             found.append(ast.unparse(node.func))
     return found
+
+
+@functools.cache
+def _remembered() -> dict[Path, list[str]]:
+    """What each module remembers."""
+    return {path: remembers(path.read_text(encoding="utf-8")) for path in PACKAGE.rglob("*.py")}
 
 
 def _tabled() -> set[str]:
@@ -92,11 +100,10 @@ def _tabled() -> set[str]:
 
 
 def test_each_cache_stands_in_the_table():
-    modules = {path: remembers(path.read_text(encoding="utf-8")) for path in PACKAGE.rglob("*.py")}
     tabled = _tabled()
     unsaid = {
         path.relative_to(ROOT).as_posix(): names
-        for path, names in modules.items()
+        for path, names in _remembered().items()
         if names and path.stem not in tabled | STATE.keys()
     }
     assert unsaid == {}, "a cache that the table of the architecture page lacks, or state that STATE lacks"
@@ -105,7 +112,7 @@ def test_each_cache_stands_in_the_table():
 def test_the_table_names_modules_that_there_are():
     stems = {path.stem for path in PACKAGE.rglob("*.py")}
     assert _tabled() <= stems
-    remembering = {path.stem for path in PACKAGE.rglob("*.py") if remembers(path.read_text(encoding="utf-8"))}
+    remembering = {path.stem for path, names in _remembered().items() if names}
     assert STATE.keys() <= remembering
 
 
