@@ -108,7 +108,8 @@ def take_combined(
         # Kernels read conditions as u32, but a sum of bools is of i64, as numpy's.
         counts = results.widens and kind.types == ("bool",)
         result = results.datatype(STORAGE_DATATYPES["bool"] if counts else kind.datatype, out)
-        if _are_combined(kind.datatype, result):
+        is_widened = result.name == "f64" and kind.datatype is not result  # expressions are combined as they are
+        if _are_combined(kind.datatype, result) and not is_widened:
             return kind, result
         call.arrays.clear()
         return take_combined(call, asarray(x, call.device), known, results, out)

@@ -213,7 +213,9 @@ class Reduction:
         is_array = not self.on_gpu or isinstance(given, Array)
         datatype = Call(call, device).hold("x", given, x) if is_array else None
         flat = None if is_array else flat_of(given.as_expression())
-        shape = given.shape if flat is None else flat.shape or ((0,) if flat.program.aligned else ())
+        shape = given.shape if flat is None else flat.shape
+        if shape is None:
+            shape = (0,) if flat is not None and flat.program.aligned else ()
         #: Along which items are reduced, and the shape of the result.
         self.axes: Axes = Axes.of(call, axis, shape, keepdims)
         self._combined, (given, mask) = self.axes.bring_together(given, mask)
