@@ -714,8 +714,12 @@ def operation(kind: str, *operands: Any) -> Expression:
 
 
 def _divided(number: Any, other: Any) -> Any:
-    """Return an operand of a division: of Python's integers beside 8 bytes a float."""
-    is_wide = type(number) is int and isinstance(other, Operators) and other.as_expression().type in WIDE_TYPES
+    """Return an operand of a division: of Python's integers and bools beside 8 bytes a float."""
+    is_wide = (
+        type(number) in (int, bool, np.bool_)
+        and isinstance(other, Operators)
+        and other.as_expression().type in WIDE_TYPES
+    )
     return float(number) if is_wide else number
 
 
