@@ -231,3 +231,12 @@ def test_memory_lies_anywhere(request, words):
     np.testing.assert_array_equal(centred.to_numpy(), items - items.max())
     gw.Map(device, x * 2).execute(x=whole, output=whole)
     np.testing.assert_array_equal(whole.to_numpy(), items * 2)
+
+
+@pytest.mark.needs("shader-f64")
+def test_bools_and_numbers_that_a_type_does_not_hold_are_divided(device):
+    for items in (np.array([3, -4]), np.array([3, 2**63], np.uint64)):
+        x = gw.asarray(items, device)
+        for number in (True, np.True_, -1):
+            np.testing.assert_array_equal(gw.asarray(number / x).to_numpy(), number / items)
+            np.testing.assert_array_equal(gw.asarray(x / number).to_numpy(), items / number)

@@ -636,7 +636,7 @@ ALLOWED: tuple[Known, ...] = (
     Known(
         "numbers that are one when they are rounded to a common type",
         "setxor1d|union1d|intersect1d|isin|setdiff1d",
-        kinds="value|shape",
+        kinds="value|shape|dtype",
         when=lambda call: _is_mixed(call) and _has("int64", "uint64")(call) and not _is_exact(call),
     ),
     Known(
