@@ -377,7 +377,7 @@ class Combination:
         result = result.reshape(axes.shape)
         return numpy_result(result) if isinstance(result, np.ndarray) else result
 
-    def with_identities(self, x: Any, mask: Any) -> tuple[Combination, Any]:
+    def with_identities(self, x: Any, mask: Any, out: Any) -> tuple[Combination, Any]:
         """Return items with the operator's identity where a mask is False, and what combines them."""
         own_shape, results = getattr(x, "shape", None), self.results
         items, mask = masked_items(self.call, x, mask, self.device)
@@ -391,7 +391,7 @@ class Combination:
                     f"numbers; give the items that count, gw.compress(where, x)"
                 )
             if results.asked is None and (items.dtype.kind == "f" or not results.widens):
-                results = replace(results, asked=items.datatype)
+                results = replace(results, asked=results.datatype(items.datatype, out))
         value = items.as_expression()
         identity = self.op.identity_for(as_datatype(value.type, ITEM_DATATYPES)).item()
         of, chosen = replace(self, results=results), expression_functions.where(mask, value, identity)
@@ -454,7 +454,7 @@ def combine(of: Combination, x: Any, out: Any = None, initial: Any = None, where
     if mask is not None:
         if initial is None and not of.op.empty:
             raise refuse_none(of.call)
-        of, x = of.with_identities(x, mask)
+        of, x = of.with_identities(x, mask, out)
     return of.of(x, out) if initial is None else of.behind(x, initial, out)
 
 
