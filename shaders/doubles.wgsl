@@ -1,11 +1,9 @@
 // Float64, item by item, of items in memory (form): their numbers, which of integers may be the distances from an origin;
-// the squares of their distances from it; numbers between them and it; or quotients of sums: means and variances.
+// the squares of their distances from it; or quotients of sums: means and variances.
 // Forward progress: no workgroup waits for another. Bindings: params, items, output; origin, mask, limit and counts where there are.
 // Params: n (items of the window); blocks (workgroups that have work); first (first item of the window); length, step
 // (an item's place in the origin is that in a row of `step` results, each of them of `length` / `step` items).
-//$ if form == "between"
-// And number (the share); correction (not 0: in the middle).
-//$ elif form in ("quotients", "moments")
+//$ if form in ("quotients", "moments")
 // And number (how many items a sum is of, without counts); correction; least (the divisor where it is not positive).
 //$ endif
 
@@ -43,17 +41,6 @@ fn number(i: u32) -> {{ Out }} {
 fn number(i: u32) -> f64 {
   let distance = f64_of(load_items(i)) - f64_of(load_origin(place(i)));
   return distance * distance;
-}
-//$ elif form == "between"
-// In the middle of two numbers, or a share of the way, from the nearer one.
-fn number(i: u32) -> f64 {
-  let a = f64_of(load_items(i));
-  let b = f64_of(load_origin(place(i)));
-  let share = f64_of(vec2<u32>(params.number_low, params.number_high));
-  {{ "if (is_nan(load_last(place(i)))) { return f64_of(load_last(place(i))); }" if "last" in more }}
-  if (share == 0) { return a; }
-  if (params.correction_high != 0u) { return (a + b) / 2; }
-  return select(a + (b - a) * share, b - (b - a) * (1 - share), share >= 0.5);
 }
 //$ else
 fn number(i: u32) -> f64 {

@@ -44,7 +44,7 @@ def _computed(form: str, items: Array, *key: str, words: Mapping[str, Any] | Non
     return primitive.run_once(items=items, **arrays, **(words or {}))["output"]
 
 
-def computed_with(form: str, items: Array, number: float, correction: float, least: float, **given: Any) -> Array:
+def _computed_with(form: str, items: Array, number: float, correction: float, least: float, **given: Any) -> Array:
     """Return what `Doubles` computes with numbers, given further arguments and options."""
     numbers = {"number": number, "correction": correction, "least": least}
     words = {name: words_of_double(value) for name, value in numbers.items()}
@@ -100,7 +100,7 @@ class DoubleMoments:
 
     def _divided(self, form: str, sums: Array, correction: float = 0.0, least: float = 0.0, **options: Any) -> Array:
         """Return sums divided by the numbers of their items, less the correction."""
-        return computed_with(form, sums, self._number, correction, least, **self._counts, **options)
+        return _computed_with(form, sums, self._number, correction, least, **self._counts, **options)
 
     @cached_property
     def _counts(self) -> dict[str, Any]:
@@ -199,13 +199,13 @@ class GroupedMoments:
             flat = flat_of(u32(~isnan(items)))
             counts = self._summed(flat.without_arrays(), **dict(flat.arrays))
             numbers = _computed("numbers", items, skips_nan=True)
-        found = computed_with("quotients", self._summed(numbers), 0, 0.0, np.nan, counts=counts)
+        found = _computed_with("quotients", self._summed(numbers), 0, 0.0, np.nan, counts=counts)
         if how != "mean":
             places: dict[str, Any] = {"length": items.size, "step": items.size}
             centre = take(found, self._groups)
             squares = _computed("distances", items, origin=centre, skips_nan=self._skips_nan, **places)
             takes_root: Any = how == "std"
-            found = computed_with(
+            found = _computed_with(
                 "quotients", self._summed(squares), 0, correction, np.nan, counts=counts, takes_root=takes_root
             )
         return found.counted_by(count)

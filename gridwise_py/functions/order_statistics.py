@@ -18,12 +18,11 @@ from ..primitives.nth_element import MOST_PLACES
 from ..runtime.array import Array, asarray, empty
 from ..runtime.context import context_of
 from ..types.datatype import STORAGE_DATATYPES
-from ..types.expression import LEAF_DATATYPES, f32
+from ..types.expression import LEAF_DATATYPES, f32, f64
 from ..types.expression_functions import isnan, where
 from ..types.options import one_of
 from .arguments import Call, argument_array, argument_datatype, check_not_counted, deliver, device_of, numpy_result
 from .arrays import take
-from .double_moments import DoubleMoments, computed_with
 from .families import family
 from .orders import transpose
 from .reductions import Axes, max, min
@@ -217,19 +216,10 @@ class _Rows:
             return output
         firsts, seconds, shares = _places(method, np.array([self.length]), q)
         table = self.at(np.concatenate([firsts, seconds, [self.length - 1]]))
-        if self._is_double:
-            table = DoubleMoments(table, table.shape, ()).floats("f64", from_least=False).reshape(table.shape)
-            last = take(table, np.array([2 * len(q)]), 1)
-            for k, share in enumerate(shares.astype(np.float64).tolist()):
-                a, b = (take(table, np.array([each]), 1) for each in (k, k + len(q)))
-                share = 0.0 if firsts[k] == seconds[k] else share
-                places = {"length": self.rows, "step": self.rows}
-                value = computed_with("between", a, share, float(is_median), 0.0, origin=b, last=last, **places)
-                output[k].copy_from(value.reshape(self.rows))
-            return output
-        last = f32(take(table, np.array([2 * len(q)]), 1))
+        as_floats = f64 if self._is_double else f32
+        last = as_floats(take(table, np.array([2 * len(q)]), 1))
         for k, share in enumerate(shares.astype(np.float64).tolist()):
-            a, b = (f32(take(table, np.array([each]), 1)) for each in (k, k + len(q)))
+            a, b = (as_floats(take(table, np.array([each]), 1)) for each in (k, k + len(q)))
             if share == 0 or firsts[k] == seconds[k]:
                 value = a
             elif is_median:

@@ -24,10 +24,10 @@ class Doubles(ItemsKernel):
     Parameters
     ----------
     device : wgpu.GPUDevice or None
-    form : {"numbers", "distances", "between", "quotients", "moments"}
+    form : {"numbers", "distances", "quotients", "moments"}
         The items as floats, which of integers of 8 bytes are the distances from an origin below them; the squares of
-        their distances from the origin; numbers between the two; sums divided by a count less a correction; or the same
-        of what `SPREADS` sum, two items for each result.
+        their distances from the origin; sums divided by a count less a correction; or the same of what `SPREADS` sum,
+        two items for each result.
     dtype, result_dtype : Datatype, str or numpy dtype, default "f64"
         Of the items, of 4 or 8 bytes, and of the output.
     more : sequence of str
@@ -52,7 +52,7 @@ class Doubles(ItemsKernel):
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        form: Literal["numbers", "distances", "between", "quotients", "moments"],
+        form: Literal["numbers", "distances", "quotients", "moments"],
         dtype: ItemDatatypeLike = "f64",
         result_dtype: ItemDatatypeLike = "f64",
         *,
@@ -75,7 +75,6 @@ class Doubles(ItemsKernel):
         words = DATATYPES["u32"]
         datatypes = {
             "origin": self.source,
-            "last": self.source,
             "mask": STORAGE_DATATYPES["bool"],
             "limit": words,
             "counts": words,
@@ -93,7 +92,7 @@ class Doubles(ItemsKernel):
 
     @property
     def _divides(self) -> bool:
-        return self._form in ("between", "quotients", "moments")
+        return self._form in ("quotients", "moments")
 
     @property
     def _computes_float64(self) -> bool:

@@ -468,7 +468,7 @@ def array_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
 
     names, modes = list(sizes), itertools.cycle(SUBGROUPS)
     for form, more in (
-        ("distances", ("origin",)), ("between", ("origin", "last")), ("quotients", ("counts",)), ("moments", ()),
+        ("distances", ("origin",)), ("quotients", ("counts",)), ("moments", ()),
     ):  # fmt: skip
         flags = {"takes_root": not more, "skips_nan": form == "distances"}
         doubles = Doubles(None, form, more=more, **flags, capabilities=FULL)
