@@ -282,10 +282,10 @@ class RecipeBuilder:
     """
 
     def __init__(self, values: Sequence[Array], context: DeviceContext):
-        self._context = context
         self._state: DeviceState = state_of(context.device)
         self._uses = self._state.uses
-        self._count = self._given = len(values)
+        self._given = len(values)
+        self._count = 0
         self._stages: list[tuple[Any, tuple[tuple[str, int, Any], ...], dict[str, Any]]] = []
         #: By what shows the same items; no Array, so that memory goes when the function lets it go.
         self._places: dict[tuple[Any, ...], tuple[int, Any]] = {}
@@ -293,9 +293,10 @@ class RecipeBuilder:
         self._add(values)
 
     def _add(self, values: Sequence[Any]) -> None:
-        for index, value in enumerate(values, self._count if self._stages else 0):
+        for index, value in enumerate(values, self._count):
             if type(value) is Array:
                 self._places[value.place[:5]] = index, value.place[5]
+        self._count += len(values)
 
     def _taken(self, value: Any) -> _Taken | None:
         found = self._places.get(value.place[:5]) if type(value) is Array else None
@@ -319,7 +320,6 @@ class RecipeBuilder:
             return
         self._stages.append((primitive, taken, numbers))
         self._add(tuple(outputs.values()))
-        self._count += len(outputs)
         self._uses = self._state.uses
 
     def recipe(self, result: Any) -> Recipe | None:
