@@ -131,7 +131,7 @@ def differences(
             for one in asked.values():  # both at once
                 one.ask(job)
             found = CaseDifference(str(job.case), len(classes))
-            old, new = ([*one.answers()] for one in asked.values())
+            old, new = (one.answers() for one in asked.values())
             answers = {name: both for name, *both in zip(classes, old, new, strict=True)}
             differing = {name: both for name, both in answers.items() if both[0] != both[1] or "failed" in both[0]}
             for place, one in enumerate(asked.values()):
@@ -158,9 +158,12 @@ class _Asked:
             name=self._environment.benchmark or own.declared.name, axes=dict(case.others), seed=self._seed,
         )  # fmt: skip
 
-    def answers(self) -> Iterator[dict[str, Any]]:
-        """Yield for each class a digest of what it would be asked to do, or why it does not run there."""
-        yield from self._told() or ({"failed": self._failed} for _ in self._classes)
+    def answers(self) -> list[dict[str, Any]]:
+        """Return for each class a digest of what it would be asked to do, or why it does not run there."""
+        try:
+            return self._told()
+        except SideError as error:
+            return [{"failed": str(error)} for _ in self._classes]
 
     def tell(self, answers: Sequence[dict[str, Any]]) -> None:
         """Add the code to answers with digests."""
@@ -174,14 +177,13 @@ class _Asked:
                 one["code"] = Code.of(**works[one["digest"]])
 
     def _told(self) -> list[dict[str, Any]]:
-        """Return what the process answers; nothing if it cannot."""
+        """Return what the process answers; raise SideError if it cannot, ArgumentError if it is gone."""
         try:
             return self._worker.answer()["works"]
         except SideError as error:
             if error.is_dead:
                 raise ArgumentError(f"{self._environment.given} cannot be asked: {error}") from error
-            self._failed = str(error)
-            return []
+            raise
 
 
 def _fields(capabilities: Capabilities) -> dict[str, Any]:
