@@ -7,18 +7,14 @@ from functools import cached_property
 from math import prod
 from typing import Any
 
-import numpy as np
-
-from ..primitives import Reduce, ReduceAxis, ReduceByKey, Repeat
+from ..primitives import Reduce, ReduceAxis
 from ..primitives.doubles import Doubles, words_of_double
-from ..primitives.fusion import flat_of
 from ..runtime.array import Array
 from ..types.expression import as_node, gather, u32, u64
-from ..types.expression_functions import StructExpression, isnan, struct
+from ..types.expression_functions import StructExpression, struct
 from ..types.operators import Add, BinOp, Min
 from ..types.struct_operators import SPREADS
 from .arguments import keep_primitive
-from .arrays import take
 
 #: Of all results: their place among the one count.
 _ONE_PLACE = 2**32 - 1
@@ -36,7 +32,7 @@ def _beside_first(words: int) -> StructExpression:
 _BESIDE_FIRST = {4 * words: _beside_first(words) for words in (1, 2)}
 
 
-def _computed(form: str, items: Array, *key: str, words: Mapping[str, Any] | None = None, **given: Any) -> Array:
+def computed(form: str, items: Array, *key: str, words: Mapping[str, Any] | None = None, **given: Any) -> Array:
     """Return what `Doubles` computes, given its arguments and its options."""
     arrays = {name: each for name, each in given.items() if isinstance(each, Array)}
     options = {name: each for name, each in given.items() if name not in arrays and each is not None}
@@ -44,11 +40,11 @@ def _computed(form: str, items: Array, *key: str, words: Mapping[str, Any] | Non
     return primitive.run_once(items=items, **arrays, **(words or {}))["output"]
 
 
-def _computed_with(form: str, items: Array, number: float, correction: float, least: float, **given: Any) -> Array:
+def computed_with(form: str, items: Array, number: float, correction: float, least: float, **given: Any) -> Array:
     """Return what `Doubles` computes with numbers, given further arguments and options."""
     numbers = {"number": number, "correction": correction, "least": least}
     words = {name: words_of_double(value) for name, value in numbers.items()}
-    return _computed(form, items, words=words, **given)
+    return computed(form, items, words=words, **given)
 
 
 class DoubleMoments:
@@ -100,7 +96,7 @@ class DoubleMoments:
 
     def _divided(self, form: str, sums: Array, correction: float = 0.0, least: float = 0.0, **options: Any) -> Array:
         """Return sums divided by the numbers of their items, less the correction."""
-        return _computed_with(form, sums, self._number, correction, least, **self._counts, **options)
+        return computed_with(form, sums, self._number, correction, least, **self._counts, **options)
 
     @cached_property
     def _counts(self) -> dict[str, Any]:
@@ -112,7 +108,7 @@ class DoubleMoments:
 
     def means(self) -> Array:
         """Return the means, flat."""
-        items = _computed("numbers", self._items, **self._chosen) if self._chosen else self._items
+        items = computed("numbers", self._items, **self._chosen) if self._chosen else self._items
         return self._divided("quotients", self._combine(items, **self._options))
 
     def spreads(self, correction: float, least: float, takes_root: bool) -> Array:
@@ -139,7 +135,7 @@ class DoubleMoments:
             return self._divided("moments", primitive.run_once(**words)["output"].view("f64"), **how)
         floats = items if items.datatype.name == "f64" and not self._chosen else self.floats("f64")
         centre = self._divided("quotients", self._combine(floats, **self._options))
-        squares = _computed("distances", floats, origin=centre, **self._chosen, **self._places)
+        squares = computed("distances", floats, origin=centre, **self._chosen, **self._places)
         return self._divided("quotients", self._combine(squares, **self._options), **how)
 
     def floats(self, result: str, from_least: bool = True) -> Array:
@@ -147,65 +143,4 @@ class DoubleMoments:
         kind, least = self._items.datatype, None
         if from_least and kind.itemsize_bytes == 8 and kind.dtype.kind != "f" and self._items.size:
             least = self._combine(self._items, Min, kind.name)
-        return _computed("numbers", self._items, result, origin=least, **self._chosen, **self._places)
-
-
-class GroupedMoments:
-    """Means and variances in float64 of the rows of each group.
-
-    Parameters
-    ----------
-    order : Array
-        The rows, by groups, of u32.
-    rows : Array
-        How many each group has, of u32, with the number of groups as its count.
-    skips_nan, deterministic : bool
-    """
-
-    def __init__(self, order: Array, rows: Array, skips_nan: bool, deterministic: bool):
-        self._order, self._rows, self._skips_nan = order, rows, skips_nan
-        self._options = {"deterministic": True} if deterministic else {}
-
-    @cached_property
-    def _groups(self) -> Array:
-        """The group of each row, in their order."""
-        primitive = keep_primitive(Repeat, self._order.device, None, size=self._order.size)
-        return primitive.run_once(counts=self._rows)["output"].viewed_as((self._order.size,))
-
-    def _summed(self, items: Any, **arrays: Any) -> Array:
-        """Return the sums of items in that order, or of an expression of arrays."""
-        options = {} if arrays else self._options
-        primitive = keep_primitive(
-            ReduceByKey,
-            self._order.device,
-            "u32",
-            items if arrays else items.datatype,
-            Add,
-            size=self._rows.size,
-            **options,
-        )
-        found = primitive.run_once(keys=self._groups, **(arrays or {"items": items}))["output_values"]
-        return found.viewed_as((found.size,))
-
-    def of(self, items: Array, how: str, correction: float) -> Array:
-        """Return ``"mean"``, ``"var"`` or ``"std"`` of items of float64; NaN where the divisor is not positive."""
-        count = self._rows.count
-        assert count is not None
-        if not items.size:
-            return items.counted_by(count)
-        items = take(items, self._order)
-        counts, numbers = self._rows.viewed_as((self._rows.size,)), items
-        if self._skips_nan:
-            flat = flat_of(u32(~isnan(items)))
-            counts = self._summed(flat.without_arrays(), **dict(flat.arrays))
-            numbers = _computed("numbers", items, skips_nan=True)
-        found = _computed_with("quotients", self._summed(numbers), 0, 0.0, np.nan, counts=counts)
-        if how != "mean":
-            places: dict[str, Any] = {"length": items.size, "step": items.size}
-            centre = take(found, self._groups)
-            squares = _computed("distances", items, origin=centre, skips_nan=self._skips_nan, **places)
-            takes_root: Any = how == "std"
-            found = _computed_with(
-                "quotients", self._summed(squares), 0, correction, np.nan, counts=counts, takes_root=takes_root
-            )
-        return found.counted_by(count)
+        return computed("numbers", self._items, result, origin=least, **self._chosen, **self._places)

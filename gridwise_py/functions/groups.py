@@ -6,7 +6,7 @@ carry their count, and nothing is read back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
@@ -22,19 +22,22 @@ from ..primitives import GroupBy, Map, count
 from ..primitives.fusion import EXPRESSIONS, flat_of
 from ..primitives.group_spec import (
     AGGREGATES,
+    OPERATORS,
+    ORDERED,
     Count,
     GroupSpec,
     group_spec,
     is_aggregate_name,
     parsed_aggregate,
     refuse_wide,
+    refuse_wide_nan,
 )
 from ..runtime.array import Array, asarray
 from ..runtime.context import capabilities, context_of
-from ..runtime.host_items import cast_items, extremes, integers_and_nulls, with_missing
+from ..runtime.host_items import cast_items, extremes, filled, integers_and_nulls, with_missing
 from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, as_datatype, conversion
 from ..types.expression import LEAF_DATATYPES, Expression, as_node, index
-from ..types.expression_functions import StructExpression, where
+from ..types.expression_functions import StructExpression, isnan, where
 from ..types.operators import Add, BinOp, Max, Min, Multiply
 from ..types.options import integer
 from ..types.program import part_of
@@ -52,25 +55,45 @@ from .arguments import (
     stored_leaves,
     without_doubles,
 )
-from .bins import of_sums, sums_may_wrap, two_words
-from .double_moments import DoubleMoments, GroupedMoments
+from .arrays import take
+from .bins import sums_may_wrap, two_words
+from .double_moments import DoubleMoments
+from .group_results import (
+    ABSENT,
+    Finish,
+    as_dtype,
+    divided,
+    filled_where_none,
+    in_dates,
+    interpolated,
+    missing_where,
+    put_in_order,
+    shown_where_some,
+    spread_of,
+    taken_from,
+    total_dtype,
+)
+from .grouped_rows import GroupedItems, GroupedRows
 from .labels import Labels, labels_of, numbered
+from .order_statistics import places_of_quantiles
 from .orders import lexsort
 from .repeated_calls import one_shot
 from .sorts import argsort
 from .summaries import minmax
+from .table_arguments import OneKey, asked_of
 
 #: A column: an array of numpy or what numpy makes one of, an Array, or an expression of Arrays.
 Column: TypeAlias = HostItems | Array | Expression
-#: What becomes of a result in numpy, given also a function that returns another one by its name.
-_Finish: TypeAlias = Callable[[np.ndarray, Callable[[str], np.ndarray]], np.ndarray]
 _CALL = "gw.group_by()"
 _WIDE = 8
 #: Of fewer, a GPU's answer takes longer than to look at them on the host.
 _LEAST_BYTES_ON_GPU = 8 << 20
 _SAMPLE = 1 << 12
-_ABSENT = np.uint32(2**32 - 1)
 _SHOWN_ROWS = 10
+_OF_LABELS = ("first", "last", "min", "max", "count", "size", "nunique")
+_OF_DATES = (*_OF_LABELS, "mean", "std", "median", "quantile")
+#: Aggregates of no rows, where they are not missing.
+_OF_NONE: dict[Any, Any] = {"size": 0, "count": 0, "nunique": 0, "any": False, "all": True, Add: 0, Multiply: 1}
 #: What columns may be of: what expressions read, and numbers of 8 bytes.
 _COLUMNS = {
     name: datatype
@@ -158,20 +181,22 @@ class Groups:
         return imported("polars", "Groups.to_polars()").DataFrame(self.to_numpy())
 
 
-# Names that an aggregate would hide: what is not a column of the groups.
+# Names that an aggregate given as a keyword would hide: what is not a column of the groups.
 _TAKEN = {name for name in (*Groups.__annotations__, *vars(Groups)) if not name.startswith("_")}
 
 
 @one_shot()
 def group_by(
     keys: Any,
+    /,
     by: Any = None,
     aggregates: Mapping[str, Any] | None = None,
-    /,
     *,
     key_bits: int | Sequence[int | None] | None = None,
     skipna: bool = False,
     dropna: bool = False,
+    sort: bool = True,
+    observed: bool = True,
     size: int | None = None,
     deterministic: bool = False,
     device: wgpu.GPUDevice | None = None,
@@ -186,18 +211,22 @@ def group_by(
     keys : numpy.ndarray, Array or expression, or a tuple, list or dict of these; or a table
         Columns of one dimension, on the host of anything that has an order. A table is a DataFrame of pandas or polars,
         or a dict of columns.
-    by : dict from str to tuple, optional; or str or list of str
-        The aggregates as a dict; or, behind a table, the columns of keys.
+    by : str or list of str, optional; or dict from str to tuple
+        Behind a table, the columns of keys; else the aggregates as a dict.
     aggregates : dict from str to tuple, optional
-        As a dict, behind a table.
+        Aggregates by any names, beside or in place of keywords.
     key_bits : int or sequence of int, optional
         Keys of a column are integers below ``2**bits``. By default all bits, in numpy as many as the largest integer
         needs.
     skipna : bool, default False
-        Leave NaNs out, as pandas does. Of none the sum is 0, the product 1, ``"any"`` false, ``"all"`` true, the rest
-        NaN.
+        Leave out what is missing (NaN, None, NaT), as pandas does. Of none the sum is 0, the product 1, ``"any"``
+        false, ``"all"`` true, the rest missing.
     dropna : bool, default False
         Leave out groups without a key (NaN, None, NaT), on the host; else they come last.
+    sort : bool, default True
+        Whether groups are in the order of their keys; else in that of their first rows.
+    observed : bool, default True
+        Of categories, whether only those are groups that have rows; on the host.
     size : int, optional
         The groups that there is room for on the GPU; by default as many as rows.
     deterministic : bool, default False
@@ -206,8 +235,9 @@ def group_by(
         By default that of an Array among the arguments, else `default_device()`.
     **more
         Aggregates by their names: `count`, or ``(x, op)`` with an operator or ``"sum"``, ``"prod"``, ``"min"``,
-        ``"max"``, ``"mean"``, ``"var"``, ``"std"``, ``"any"``, ``"all"``, ``"first"``, ``"last"``, ``"count"`` (not
-        NaN), ``"size"`` (of rows). ``(x, "std", 1)`` divides by n − 1, as pandas does.
+        ``"max"``, ``"mean"``, ``"var"``, ``"std"``, ``"any"``, ``"all"``, ``"first"``, ``"last"``, ``"median"``,
+        ``"quantile"``, ``"nunique"`` (distinct items), ``"count"`` (of what is not missing), ``"size"`` (of rows).
+        ``(x, "std", 1)`` divides by n − 1, as pandas does; ``(x, "quantile", 0.9)`` is the ninth decile.
 
     Returns
     -------
@@ -228,8 +258,14 @@ def group_by(
     On the GPU, sums and products are of u32, i32 or f32, and integers wrap; counts are of u32. Means and variances of
     integers and float64 are of float64 there, too, and need a device that computes with it: the rows are sorted once
     more for them, and variances are of the distances from each group's mean. Without it those of 4 bytes have means of
-    f32. Columns of 8 bytes have sums, products, minima, maxima and counts besides. With `skipna` nulls are left out,
-    too, and the integers beside them stay as they are; a result that is missing is NaN, or None beside integers beyond
+    f32. With `skipna` an Array's NaNs are left out of items of 4 bytes; of float64 only by means, variances, medians,
+    quantiles and `nunique`.
+
+    Medians, quantiles and ``"nunique"`` sort the rows once more. Quantiles are numpy's linear ones.
+
+    On the host, text, categories and other labels have ``"first"``, ``"last"``, ``"min"``, ``"max"``, ``"count"`` and
+    ``"nunique"``; dates also ``"mean"``, ``"std"``, ``"median"`` and ``"quantile"``, durations ``"sum"``, too. Integers
+    beside nulls stay as they are; a result that is missing is NaN or NaT, or None beside labels and integers beyond
     2**53.
 
     Examples
@@ -246,132 +282,23 @@ def group_by(
             f"{_CALL}: size= is how many groups there is room for; give the aggregate another name, such as n, or "
             f"name it in a dict: {{'size': gw.count}}"
         )
-    keys, wanted = _asked(keys, by, aggregates, more)
+    hidden = next((name for name in more if name in _TAKEN), None)
+    if hidden is not None:
+        raise ArgumentError(
+            f"{_CALL}: an aggregate called {hidden!r} would hide what groups.{hidden} is; name it in a dict, "
+            f"aggregates={{{hidden!r}: …}}, and read groups[{hidden!r}]"
+        )
+    keys, wanted = asked_of(keys, by, aggregates, more)
     if isinstance(keys, tuple) and not keys:
         raise ArgumentError(f"{_CALL}: keys is an empty tuple; give at least one column of keys")
-    return _Call(wanted, skipna, dropna, device).run(keys, key_bits, size, deterministic)
-
-
-# ---- what is asked for
-
-
-def _is_name(table: Any, value: Any) -> bool:
-    """Whether a value names a column of a table: a str, or a number or a tuple that is one of its names."""
-    return isinstance(value, str) or (isinstance(value, (int, tuple, np.generic)) and value in _names_of(table))
-
-
-def _is_name_or_names(table: Any, value: Any) -> bool:
-    names = cast(Sequence[Any], value) if isinstance(value, (list, tuple)) else ()
-    return _is_name(table, value) or (bool(names) and all(_is_name(table, each) for each in names))
-
-
-def _is_table(value: Any) -> bool:
-    return isinstance(value, Mapping) or (hasattr(value, "columns") and hasattr(value, "__getitem__"))
-
-
-def _asked(keys: Any, by: Any, aggregates: Any, more: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Return the keys and the aggregates of a call, with columns in place of names where it has a table."""
-    if hasattr(keys, "collect") and hasattr(keys, "columns"):
-        raise ArgumentError(f"{_CALL}: the table is a {type(keys).__name__}, which holds no rows; give keys.collect()")
-    by_names = _is_table(keys) and _is_name_or_names(keys, by)
-    given = aggregates if by_names else by
-    if (given is not None and not isinstance(given, Mapping)) or not (by_names or aggregates is None):
-        raise ArgumentError(_as_keywords(keys, by, aggregates))
-    wanted = {**cast(Mapping[str, Any], given or {}), **more}
-    hidden = next((name for name in wanted if name in _TAKEN), None)
-    if hidden is not None:
-        instead = "n" if hidden == "count" else f"{hidden}_"
-        raise ArgumentError(
-            f"{_CALL}: an aggregate called {hidden!r} would hide what groups.{hidden} is; give it another name, such "
-            f"as {instead}"
-        )
-    if not by_names:
-        if hasattr(keys, "columns") and _is_table(keys):
-            raise ArgumentError(_as_keywords(keys, by, aggregates))
-        return keys, wanted
-    table = _Table(keys)
-    is_one = _is_name(keys, by)
-    named: Any = {name: table.column(name) for name in ([by] if is_one else by)}
-    found = {name: table.aggregate(name, each) for name, each in wanted.items()}
-    return (_OneKey(named) if is_one else named), found
-
-
-class _OneKey(dict[str, Any]):
-    """The one column of keys of a table, with its name."""
-
-
-def _as_keywords(keys: Any, by: Any, aggregates: Any) -> str:
-    """Return what to write in place of arguments by position that say too little."""
-    if not isinstance(keys, Mapping) and _is_table(keys):
-        names = _names_of(keys)
-        key, x = (*names, "city", "price")[:2] if len(names) > 1 else ("city", "price")
-        shown = ", ".join(map(str, names))
-        return (
-            f"{_CALL}: of a table the columns of keys and the aggregates have to be named; write "
-            f"gw.group_by(table, {key!r}, total=({x!r}, 'sum'), n=gw.count); its columns are {shown}"
-        )
-    if isinstance(by, Mapping):
-        return (
-            f"{_CALL}: behind the aggregates there is no argument by position; name it, for example key_bits= or "
-            f"size=, or give a table first: gw.group_by(table, 'city', {{'total': ('price', 'sum')}})"
-        )
-    how = next((each for each in (aggregates, by) if isinstance(each, str) and each in AGGREGATES), "sum")
-    name = "n" if how in _TAKEN else how
-    return (
-        f"{_CALL}: an aggregate has a name, a column and an operator; write gw.group_by(keys, {name}=(x, {how!r})) in "
-        f"place of gw.group_by(keys, x, {how!r})"
-    )
-
-
-def _names_of(table: Any) -> list[Any]:
-    if isinstance(table, Mapping):
-        return list(cast(Mapping[Any, Any], table))
-    return list(getattr(table, "column_names", table.columns))
-
-
-class _Table:
-    """A table's columns; one that several aggregates name is taken once."""
-
-    def __init__(self, table: Any):
-        self._table = table
-        self._names = _names_of(table)
-        self._taken: dict[str, Any] = {}
-
-    def column(self, name: Any) -> Any:
-        """Return a column."""
-        if name not in self._names:
-            shown = ", ".join(str(each) for each in self._names)
-            raise ArgumentError(f"{_CALL}: the table has no column {name!r}; it has {shown}")
-        if name not in self._taken:
-            self._taken[name] = self._table[name]
-        return self._taken[name]
-
-    def aggregate(self, name: str, given: Any) -> Any:
-        """Return an aggregate with columns in place of their names."""
-        if isinstance(given, tuple) and given and _is_name(self._table, given[0]):
-            column, *rest = cast(tuple[Any, ...], given)
-            return (self.column(column), *rest)
-        if isinstance(given, list):
-            columns = ", ".join(f"{name}_{how}=({name!r}, {how!r})" for how in cast(list[Any], given))
-            raise ArgumentError(f"{_CALL}: {name} has a list of aggregates; give each a name: {columns}")
-        is_whole = isinstance(given, (Count, tuple)) or given == "size" or name not in self._names
-        return cast(Any, given) if is_whole else (self.column(name), given)
+    return _Call(wanted, skipna, dropna, device, sort, observed).run(keys, key_bits, size, deterministic)
 
 
 def _numbers(name: str, value: Any) -> np.ndarray:
-    """Return a column of numbers as numpy makes it; what is missing in a nullable column of pandas is NaN.
-
-    Raises
-    ------
-    DatatypeError
-        If it holds strings, dates or the like.
-    """
+    """Return a column as numpy makes it; what is missing in a nullable column of pandas is NaN."""
     items = argument_array(_CALL, name, value)
     if items.dtype.kind == "O" and getattr(getattr(value, "dtype", None), "kind", "") in tuple("biuf"):
         items = value.to_numpy(dtype=np.float64, na_value=np.nan)
-    if items.dtype.kind in "USTOMm" and items.ndim == 1:
-        remedy = f"{conversion(items.dtype, _COLUMNS)}, or make it a key"
-        raise DatatypeError(f"{_CALL}: {name} is of {items.dtype}, but aggregates are of numbers; {remedy}")
     return items
 
 
@@ -398,9 +325,11 @@ class _Column:
     value : object
         What the caller gave.
     labels : Labels, optional
-        Of keys that are no numbers; the items are their codes.
+        Of what is no number; the items are their codes.
     missing : numpy.ndarray, optional
-        Which integers of a nullable column are nulls.
+        Which labels, dates or integers of a nullable column are missing.
+    dates : numpy.dtype, optional
+        Of dates or durations, which are integers here.
     """
 
     def __init__(
@@ -410,13 +339,33 @@ class _Column:
         value: Any = None,
         labels: Labels | None = None,
         missing: np.ndarray | None = None,
+        dates: np.dtype[Any] | None = None,
     ):
         self.call = call
-        self.missing = missing
+        self.missing = missing if missing is not None and missing.any() else None
+        self.dates = dates
         self.items = items
         self.value = value
         self.labels = labels
         self._ends: tuple[int, int] | None = None
+
+    @property
+    def aggregates(self) -> tuple[str, ...]:
+        """What can be computed of them, where that is not all."""
+        if self.labels is not None:
+            return _OF_LABELS
+        return AGGREGATES if self.dates is None else _OF_DATES if self.dates.kind == "M" else (*_OF_DATES, "sum")
+
+    def show(self, items: np.ndarray) -> np.ndarray:
+        """Return some of the items, or other codes or integers, as the caller knows them."""
+        if self.labels is not None:
+            return self.labels.of(items)
+        return items.astype(self.items.dtype, copy=False) if self.dates is None else items.view(self.dates)
+
+    def show_rows(self, rows: np.ndarray) -> np.ndarray:
+        """Return the items of some rows as the caller knows them."""
+        found = self.show(self.items[rows])
+        return found if self.missing is None else with_missing(found, self.missing[rows])
 
     @cached_property
     def array(self) -> Array:
@@ -454,6 +403,16 @@ class _Column:
             return array
         return DoubleMoments(array, (array.size,), (0,)).floats("f64", from_least)
 
+    def sortable(self, only_equal: bool) -> Array:
+        """Return the items on the GPU as 4 or 8 bytes that are sorted, or of which only equality counts."""
+        array = asarray(self.items, self.call.device) if isinstance(self.items, EXPRESSIONS) else self.array
+        if array.datatype.itemsize_bytes < 4 or array.dtype.kind == "b":
+            return array.astype({"b": np.uint32, "u": np.uint32, "i": np.int32, "f": np.float32}[array.dtype.kind])
+        if only_equal and array.dtype == np.float64 and not context_of(self.call.device).has_float64:
+            bits = array.view("u64")
+            return asarray(where(bits == 1 << 63, bits ^ bits, bits))  # −0 equals 0
+        return array
+
     @cached_property
     def summable(self) -> _Column:
         """Integers or bools whose sums do not wrap where numpy's do not: of 8 bytes only where they must be."""
@@ -469,7 +428,7 @@ class _Column:
             return self
         if "expression" not in self.__dict__:
             self.__dict__.pop("array", None)  # was there for the ends alone
-        return _Column(self.call, cast_items(items, _total(items.dtype)))
+        return _Column(self.call, cast_items(items, total_dtype(items.dtype)))
 
     @cached_property
     def present(self) -> _Column | None:
@@ -485,11 +444,15 @@ class _Column:
 class _Call:
     """One call: its columns as the primitive takes them, and how its results become the caller's."""
 
-    def __init__(self, aggregates: Mapping[str, Any], skipna: bool, dropna: bool, device: wgpu.GPUDevice | None):
+    def __init__(
+        self, aggregates: Mapping[str, Any], skipna: bool, dropna: bool, device: wgpu.GPUDevice | None, sort: bool,
+        observed: bool,
+    ):  # fmt: skip
         #: By the caller's names: a column, or None for the number of rows, what is computed, and a correction.
         self._aggregates = {name: parsed_aggregate(_CALL, name, each) for name, each in aggregates.items()}
         self._skipna = skipna
         self._dropna = dropna
+        self._sorts, self._observed = sort, observed
         self._asked = device
         #: By the identity of what the caller gave: one that is given twice is checked and uploaded once.
         self._columns: dict[int, _Column] = {}
@@ -499,10 +462,14 @@ class _Call:
         self._wide: dict[str, _Column] = {}
         #: What the primitive calls the aggregates.
         self._names = _argument_names(list(aggregates))
-        #: Means and variances in float64, by these names: the column, what is computed, and the correction.
+        #: Means and variances in float64, and what needs items in order, by these names: the column, what is computed,
+        #: and the correction or quantile.
         self._moments: dict[str, tuple[_Column, Any, float]] = {}
+        self._ordered: dict[str, tuple[_Column, Any, float]] = {}
+        #: First and last items, by these names: the columns of which the rows are found.
+        self._taken: dict[str, _Column] = {}
         #: What becomes of their results in numpy, by these names.
-        self._finish: dict[str, _Finish] = {}
+        self._finish: dict[str, Finish] = {}
 
     def run(self, keys: Any, key_bits: Any, size: int | None, deterministic: bool) -> Groups:
         """Check everything, upload what is on the host, and compute."""
@@ -519,10 +486,12 @@ class _Call:
                 column.items = without_doubles(column.value, column.items, self.device)
         given, bits = self._take_keys(key_bits)
         wanted = dict(self._own_aggregates())
-        rows = self._unused("rows_")
-        if self._moments:
+        rows, first = self._unused("rows_"), self._unused("first_")
+        if self._moments or self._ordered:
             wanted[rows] = count
-        one = next(iter(given.values())) if is_column(keys) or isinstance(keys, _OneKey) else given
+        if not self._sorts:
+            wanted[first] = index, Min
+        one = next(iter(given.values())) if is_column(keys) or isinstance(keys, OneKey) else given
         # Of numpy's doubles NaNs are left out before they are uploaded.
         spec = group_spec(one, wanted, key_bits=bits, skipna=self._skipna, wide_has_nan=self.on_gpu, what=_CALL)
         arrays = stored_leaves(_CALL, spec.flat) | {name: column.array for name, column in self._wide.items()}
@@ -530,17 +499,54 @@ class _Call:
             GroupBy, self.device, spec.without_arrays(), tuple(wanted), size=size, deterministic=deterministic
         )
         found = dict(primitive.run_once(**arrays))
-        if self._moments:
-            moments = GroupedMoments(self._order(spec), found[rows], self._skipna, deterministic)
-            for name, (column, how, correction) in self._moments.items():
-                found[name] = moments.of(column.floats(from_least=how != "mean"), how, correction)
-        results, number = self._results(dict(zip(self._keys, (key.name for key in spec.keys), strict=True)), found)
+        if self._moments or self._ordered:
+            self._compute_sorted(self._order(spec), found[rows], found, deterministic)
+        for name, column in self._taken.items():
+            found[name] = take(column.array, found[name].viewed_as((found[name].size,))).counted_by(found["count"])
+        keys_by_name = dict(zip(self._keys, (key.name for key in spec.keys), strict=True))
+        results, number = self._results(keys_by_name, found, None if self._sorts else first)
         of_keys = {name: results[name] for name in self._keys}
         if one is not given:
             shown: Any = next(iter(of_keys.values()))
         else:
             shown = tuple(of_keys.values()) if isinstance(keys, (tuple, list)) else of_keys
         return Groups(shown, results, number)
+
+    def _compute_sorted(self, order: Any, rows: Array, found: dict[str, Any], deterministic: bool) -> None:
+        """Put in what is computed of the rows in the order of their groups."""
+        groups = GroupedRows(order, rows, self._skipna, deterministic)
+        for name, (column, how, correction) in self._moments.items():
+            found[name] = groups.moments(column.floats(from_least=how != "mean"), how, correction)
+        for name, (column, how, q) in self._ordered.items():
+            is_host = isinstance(column.items, np.ndarray)
+            missing = asarray(~column.present.items, self.device) if is_host and column.present is not None else None
+            items = GroupedItems(groups, column.sortable(how == "nunique"), missing)
+            if how == "nunique":
+                found[name] = items.count_distinct()
+                if not self.on_gpu:
+                    self._finish[name] = as_dtype(np.dtype(np.intp))
+            elif self.on_gpu:
+                found[name] = items.quantiles(q, self._skipna)
+            else:
+                found[name] = self._quantiles_of_host(groups, items, column, (how, q))
+
+    def _quantiles_of_host(
+        self, groups: GroupedRows, items: GroupedItems, column: _Column, asked: tuple[str, float]
+    ) -> np.ndarray:
+        """Return a quantile of each group: of two rows that the GPU finds."""
+        number, rows, starts = (
+            each.counted_by(groups.count).to_numpy().astype(np.int64)
+            for each in (items.present, groups.rows, items.starts)
+        )
+        how, q = asked
+        first, second, share = places_of_quantiles("midpoint" if how == "median" else "linear", number, np.array([q]))
+        chosen = take(items.rows, np.concatenate([starts + first, starts + second])).to_numpy()
+        ends = column.items[chosen].reshape(2, -1)
+        is_none = number == 0 if self._skipna else number < rows
+        if column.dates is None:
+            return with_missing(interpolated(ends[0], ends[1], share), is_none)
+        between = ends[0] + np.rint((ends[1] - ends[0]) * share).astype(np.int64)
+        return with_missing(column.show(between), is_none)
 
     # ---- columns
 
@@ -576,22 +582,51 @@ class _Call:
         if isinstance(items, EXPRESSIONS):
             return self._columns.setdefault(id(value), _Column(self, value))
         check_not_chunked(_CALL, name, value)
-        labels = labels_of(_CALL, name, value) if is_key and not isinstance(items, Array) else None
-        if labels is not None:
-            return _Column(self, labels.codes, labels=labels)
-        missing = None
-        if not isinstance(items, Array):
-            nullable = integers_and_nulls(value) if self._skipna else None
-            items, missing = nullable or (_numbers(name, value), None)
+        if isinstance(items, Array):
+            column = _Column(self, items, value)
+        else:
+            column = self._take_from_host(name, value, is_key=is_key)
+        items = column.items
         if items.ndim != 1:
             raise ArgumentError(f"{_CALL}: {name} has shape {items.shape}, but columns have one dimension")
         argument_datatype(_CALL, name, value, items.dtype, _COLUMNS)
         if isinstance(items, np.ndarray):  # in this machine's order of bytes
-            items = items.astype(items.dtype.newbyteorder("="), copy=False)
-        return self._columns.setdefault(id(value), _Column(self, items, value, missing=missing))
+            column.items = items.astype(items.dtype.newbyteorder("="), copy=False)
+        return column if is_key and column.labels is not None else self._columns.setdefault(id(value), column)
+
+    def _take_from_host(self, name: str, value: Any, *, is_key: bool) -> _Column:
+        labels = labels_of(_CALL, name, value) if is_key else None
+        nullable = None if is_key else integers_and_nulls(value)
+        if labels is None and nullable is not None:
+            return _Column(self, nullable[0], value, missing=nullable[1])
+        items = labels.codes if labels is not None else _numbers(name, value)
+        if items.dtype.kind in "Mm":
+            missing = np.isnat(items)
+            return _Column(self, filled(items.view(np.int64), missing), value, missing=missing, dates=items.dtype)
+        if labels is None and items.dtype.kind in "USO" and items.ndim == 1:
+            labels = labels_of(_CALL, name, value)
+        if labels is None:
+            return _Column(self, items, value)
+        missing = None if is_key else labels.missing(labels.codes)
+        return _Column(self, labels.codes, value, labels, missing)
+
+    def _check_aggregates(self) -> None:
+        """Raise where there is no such aggregate of a column."""
+        for name, (value, how, _) in self._aggregates.items():
+            column = None if value is None else self._columns[id(value)]
+            if column is None or (column.labels is None and column.dates is None):
+                continue
+            shown = next((key for key, op in OPERATORS.items() if op is how), how)
+            if shown not in column.aggregates:
+                dtype = column.dates or getattr(column.labels, "labels", column.items).dtype
+                raise DatatypeError(
+                    f"{_CALL}: {name} is the {shown} of {dtype}, of which there are {', '.join(column.aggregates)}; "
+                    f"{conversion(dtype, _COLUMNS)}, or make it a key"
+                )
 
     def _check_results(self) -> None:
         """Raise where results that stay on the GPU could not be what is asked for."""
+        self._check_aggregates()
         if not self.on_gpu:
             return
         for name, labels in ((name, column.labels) for name, column in self._keys.items()):
@@ -601,8 +636,17 @@ class _Call:
                     f"GPU, so the results stay there; give numbers instead: labels, codes = np.unique({name}, "
                     f"return_inverse=True), and after the call labels[groups.keys.to_numpy()]"
                 )
-        if any(column.missing is not None for column in self._columns.values()):
-            raise DatatypeError(f"{_CALL}: a column has nulls, but another one is on the GPU; fill the nulls first")
+        for column in self._columns.values():
+            if column.labels is not None or column.dates is not None:
+                dtype = column.dates or getattr(column.labels, "labels", column.items).dtype
+                raise DatatypeError(
+                    f"{_CALL}: a column is of {dtype}, which no Array holds, but another one is on the GPU, so the "
+                    f"results stay there; give that one with to_numpy()"
+                )
+            if column.missing is not None:
+                raise DatatypeError(f"{_CALL}: a column has nulls, but another one is on the GPU; fill the nulls first")
+        if not self._observed:
+            raise ArgumentError(f"{_CALL}: observed=False is for categories, which are on the host")
         if self._dropna:
             raise ArgumentError(
                 f"{_CALL}: dropna=True is for arrays on the host; on the GPU leave rows out before, with "
@@ -645,23 +689,37 @@ class _Call:
 
     def _own_aggregates(self) -> Iterator[tuple[str, Any]]:
         """Yield the aggregates as the primitive takes them, by their names."""
-        for name, (value, how, correction) in zip(self._names.values(), self._aggregates.values(), strict=True):
-            rest = (correction,) if how in ("var", "std") else ()
+        for name, (value, how, option) in zip(self._names.values(), self._aggregates.values(), strict=True):
             if value is None or how == "size":
-                self._finish[name] = _as_dtype(np.dtype(np.intp))
+                self._finish[name] = as_dtype(np.dtype(np.intp))
                 yield name, count
                 continue
             column = self._columns[id(value)]
-            if how in ("mean", "var", "std") and self._is_double(name, column, how):
+            if how in ORDERED:
+                self._ordered[name] = column, how, 0.5 if how == "median" else option
+            elif how in ("mean", "var", "std") and self._is_double(name, column, how):
                 if isinstance(column.items, EXPRESSIONS):
                     stored_leaves(_CALL, flat_of(column.items))  # raises for leaves that are no Arrays
-                self._moments[name] = column, how, correction
-            elif isinstance(column.items, EXPRESSIONS):
-                yield name, (column.items, how, *rest)
-            elif isinstance(column.items, np.ndarray) and not self.on_gpu:
-                yield from self._of_host(name, column, how, rest)
+                self._moments[name] = column, how, option
+            elif self.on_gpu:
+                yield self._of_gpu(name, column, how, *((option,) if how in ("var", "std") else ()))
             else:
-                yield self._plain(name, column, how, *rest)
+                yield from self._of_host(name, column, how, option)
+            if how in ("mean", "std"):
+                self._show_dates(name, column, how)
+
+    def _wrap(self, name: str, finish: Finish) -> None:
+        """Let a result, as numpy's, become another one."""
+        before = self._finish.get(name)
+        self._finish[name] = finish if before is None else lambda items, of: finish(before(items, of), of)
+
+    def _show_dates(self, name: str, column: _Column, how: Any) -> None:
+        """Let a mean, or a deviation, become a date or a duration."""
+        if column.dates is None:
+            return
+        unit = np.datetime_data(column.dates)[0]
+        dtype = column.dates if how == "mean" else np.dtype(f"m8[{unit}]")
+        self._wrap(name, in_dates(dtype, column.find_ends()[0] if how == "mean" else 0))
 
     def _is_double(self, name: str, column: _Column, how: Any) -> bool:
         """Whether a mean or a variance is of float64, and no sums of the host's items give it.
@@ -689,6 +747,24 @@ class _Call:
             refuse_wide(_CALL, name, as_datatype(items.dtype, ITEM_DATATYPES), how)
         return False
 
+    def _of_gpu(self, name: str, column: _Column, how: Any, *option: float) -> tuple[str, Any]:
+        """Return an aggregate whose result stays on the GPU; items of 8 bytes are words, or found by their rows."""
+        if isinstance(column.items, EXPRESSIONS):
+            return name, (column.items, how, *option)
+        if column.items.dtype.itemsize < _WIDE or isinstance(how, BinOp):
+            return self._plain(name, column, how, *option)
+        is_float = column.items.dtype.kind == "f"
+        if how in ("first", "last"):
+            if is_float and self._skipna:
+                refuse_wide_nan(_CALL, name, column.array.datatype)
+            self._taken[name] = column
+            return name, (index, Min if how == "first" else Max)
+        if how == "count":
+            return name, (asarray(~isnan(column.array)).as_expression(), "sum") if is_float else count
+        skips = is_float and self._skipna and how == "any"
+        truth = (column.array != 0) & ~isnan(column.array) if skips else column.array != 0
+        return name, (asarray(truth).as_expression(), how)
+
     def _order(self, spec: GroupSpec) -> Any:
         """Return the rows in the order of the groups."""
         if "keys" in self._wide:
@@ -705,66 +781,81 @@ class _Call:
     def _plain(self, name: str, column: _Column, how: Any, *rest: Any) -> tuple[str, Any]:
         """Return an aggregate of a column as it is."""
         dtype = column.items.dtype
-        if how == "count" and dtype.kind != "f":
-            return name, count
         if dtype.itemsize < _WIDE:
             return name, (column.expression, how, *rest)
         self._wide[f"{name}_items"] = column
         return name, (dtype, how, *rest)
 
-    def _of_host(self, name: str, column: _Column, how: Any, rest: tuple[Any, ...]) -> Iterator[tuple[str, Any]]:
+    def _of_host(self, name: str, column: _Column, how: Any, option: float) -> Iterator[tuple[str, Any]]:
         """Yield an aggregate of numpy's items, and those that it is finished with on the host."""
         items, dtype = column.items, column.items.dtype
-        is_wide = dtype.itemsize == _WIDE
-        present = column.present if self._skipna or how == "count" else None
+        is_wide, takes_rows = dtype.itemsize == _WIDE, how in ("first", "last")
+        skips = self._skipna or how == "count" or (column.missing is not None and not takes_rows)
+        present = column.present if skips else None
         if how == "count":
-            self._finish[name] = _as_dtype(np.dtype(np.intp))
+            self._finish[name] = as_dtype(np.dtype(np.intp))
             if present is not None:
                 yield name, (present.expression, "sum")
             else:
                 yield name, count if dtype.kind != "f" or is_wide else (column.expression, "count")
         elif how in ("any", "all"):
-            self._finish[name] = _as_dtype(np.dtype(bool))
+            self._finish[name] = as_dtype(np.dtype(bool))
             if is_wide or present is not None:
                 truth = items != 0
-                if present is not None:
-                    truth = truth & present.items if how == "any" else truth | ~present.items
+                if present is not None:  # what is missing is true, as NaN is, unless it is left out
+                    is_left_out = how == "any" and self._skipna
+                    truth = truth & present.items if is_left_out else truth | ~present.items
                 column = _Column(self, truth)
             yield name, (column.expression, how)
-        elif how in ("first", "last") and (is_wide or present is not None):
+        elif takes_rows and (is_wide or present is not None or column.missing is not None):
             # The row is found on the GPU, and its item taken on the host.
-            self._finish[name] = _taken_from(items, how, has_absent=present is not None)
+            self._finish[name] = taken_from(column.show_rows, how, has_absent=present is not None)
             if present is None:
                 yield name, (index, Min if how == "first" else Max)
             elif how == "first":
-                yield name, (where(present.expression, index, as_node(_ABSENT)), Min)
+                yield name, (where(present.expression, index, as_node(ABSENT)), Min)
             else:  # one more than the row: 0 where there is none
                 yield name, (where(present.expression, index + 1, as_node(0, "u32")), Max)
-        elif how == "mean" and (is_wide or dtype.kind in "biu"):
+        else:
+            yield from self._combined_on_host(name, column, how, option, present)
+            if column.missing is not None and not self._skipna:
+                lacking = self._unused(f"{name}_lacking_")
+                yield lacking, (_Column(self, column.missing).expression, "sum")
+                self._wrap(name, missing_where(lacking))
+
+    def _combined_on_host(
+        self, name: str, column: _Column, how: Any, option: float, present: _Column | None
+    ) -> Iterator[tuple[str, Any]]:
+        """Yield an aggregate that combines items, and those that it is finished with on the host."""
+        items, dtype = column.items, column.items.dtype
+        if how == "mean" and (dtype.itemsize == _WIDE or dtype.kind in "biu"):
             yield from self._mean(name, column, present)
         elif how in ("var", "std") and dtype.kind in "biu":
-            yield from self._spread(name, column, how, rest[0], present)
+            yield from self._spread(name, column, how, option, present)
         elif how in (Add, Multiply) and dtype.kind in "biu":
-            self._finish[name] = _as_dtype(_total(dtype))
+            self._finish[name] = as_dtype(column.dates or total_dtype(dtype))
             if present is not None:
                 column = _Column(self, np.where(present.items, items, dtype.type(how == Multiply)))
-            wide = column.summable if how == Add else _Column(self, cast_items(column.items, _total(dtype)))
+            wide = column.summable if how == Add else _Column(self, cast_items(column.items, total_dtype(dtype)))
             yield self._plain(name, wide, how)
         elif present is not None and isinstance(how, BinOp):
             otherwise = how.identity_for(as_datatype(dtype, ITEM_DATATYPES))
             if how in (Min, Max):
                 rows = self._unused(f"{name}_rows_")
-                self._finish[name] = _where_some(rows, dtype)
+                self._finish[name] = shown_where_some(rows, column.show)
                 yield rows, (present.expression, "sum")
             yield self._plain(name, _Column(self, np.where(present.items, items, otherwise)), how)
         else:
             if how in ("first", "last") or (isinstance(how, BinOp) and how.builtin and how not in (Add, Multiply)):
-                self._finish[name] = _as_dtype(dtype)
-            yield self._plain(name, column, how, *rest)
+                self._finish[name] = lambda found, _: column.show(found)
+            yield self._plain(name, column, how, *((option,) if how in ("var", "std") else ()))
 
     def _mean(self, name: str, column: _Column, present: _Column | None) -> Iterator[tuple[str, Any]]:
         """Yield what gives the mean in float64: sums are exact for integers, and in doubles else."""
         rows, high = self._unused(f"{name}_rows_"), None
+        if column.dates is not None:  # distances from the first one, which float64 holds
+            distances = column.items.view(np.uint64) - np.uint64(column.find_ends()[0] % 2**64)
+            column = _Column(self, distances, missing=column.missing)
         yield rows, count if present is None else (present.expression, "sum")
         if present is not None:
             column = _Column(self, np.where(present.items, column.items, column.items.dtype.type(0)))
@@ -775,7 +866,7 @@ class _Call:
             upper, lower = two_words(column.items)
             yield self._plain(high, _Column(self, upper), Add)
             column = _Column(self, lower)
-        self._finish[name] = _divided(rows, high)
+        self._finish[name] = divided(rows, high)
         yield self._plain(name, column, Add)
 
     def _spread(
@@ -795,7 +886,7 @@ class _Call:
             high = self._unused(f"{name}_high_")
             upper, squares = two_words(squares)
             yield self._plain(high, _Column(self, upper), Add)
-        self._finish[name] = _spread_of(rows, sums, high, correction, how == "std")
+        self._finish[name] = spread_of(rows, sums, high, correction, how == "std")
         yield self._plain(name, _Column(self, squares), Add)
 
     def _unused(self, name: str) -> str:
@@ -806,29 +897,60 @@ class _Call:
 
     # ---- results
 
-    def _results(self, keys: Mapping[str, str], found: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
+    def _results(
+        self, keys: Mapping[str, str], found: Mapping[str, Any], first: str | None
+    ) -> tuple[dict[str, Any], Any]:
         """Return the columns by the caller's names, and how many groups there are."""
         outputs = {**keys, **self._names}
         if self.on_gpu:
-            return {name: found[output] for name, output in outputs.items()}, found["count"]
+            results = {name: found[output] for name, output in outputs.items()}
+            return (results if first is None else put_in_order(found[first], results)), found["count"]
 
         def stored(output: str) -> np.ndarray:
-            return found[output].to_numpy()
+            items = found[output]
+            return items if isinstance(items, np.ndarray) else items.to_numpy()
 
         made: dict[str, np.ndarray] = {}
-        missing: list[np.ndarray] = []
+        codes, missing = dict[str, np.ndarray](), list[np.ndarray]()
         for name, column in self._keys.items():
-            codes, labels = stored(keys[name]), column.labels
-            made[name] = codes.astype(column.items.dtype, copy=False) if labels is None else labels.of(codes)
-            missing.append(codes != codes if labels is None else labels.missing(codes))
+            codes[name], labels = stored(keys[name]), column.labels
+            made[name] = (
+                codes[name].astype(column.items.dtype, copy=False) if labels is None else labels.of(codes[name])
+            )
+            missing.append(codes[name] != codes[name] if labels is None else labels.missing(codes[name]))
         for name, own in self._names.items():
             made[name] = self._finish[own](stored(own), stored) if own in self._finish else stored(own)
-        number = stored("count")
+        rows = np.arange(missing[0].size) if first is None else np.argsort(stored(first))
         if self._dropna:
-            dropped = np.logical_or.reduce(missing)
-            made = {name: column[~dropped] for name, column in made.items()}
-            number = number - np.uint32(dropped.sum())
-        return made, number
+            rows = rows[~np.logical_or.reduce(missing)[rows]]
+        if first is not None or self._dropna:
+            made = {name: column[rows] for name, column in made.items()}
+        if not self._observed:
+            made = self._with_unobserved(made, {name: each[rows] for name, each in codes.items()})
+        return made, np.array([len(next(iter(made.values())))], np.uint32)
+
+    def _with_unobserved(self, made: dict[str, np.ndarray], codes: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Return a row for each combination of the labels of keys; aggregates of no rows have their values for none."""
+        levels: list[Labels] = []
+        for name, column in self._keys.items():
+            levels.append(column.labels or numbered(made[name]))
+            if column.labels is None:
+                codes[name] = levels[-1].codes
+        lengths = [
+            each.labels.size + int(each.missing(codes[name]).any()) for name, each in zip(codes, levels, strict=True)
+        ]
+        places = np.ravel_multi_index(tuple(each.astype(np.intp) for each in codes.values()), lengths)
+        source = np.full(prod(lengths), -1)
+        source[places] = np.arange(places.size)
+        absent = np.flatnonzero(source < 0)
+        order = np.arange(source.size) if self._sorts else np.append(places, absent)
+        found = {
+            name: each.of(place.astype(np.uint32))
+            for name, each, place in zip(codes, levels, np.unravel_index(order, lengths), strict=True)
+        }
+        for name, (_, how, _) in self._aggregates.items():
+            found[name] = filled_where_none(made[name], source[order], _OF_NONE.get(how))
+        return found
 
 
 def _argument_names(names: Sequence[str]) -> dict[str, str]:
@@ -839,60 +961,6 @@ def _argument_names(names: Sequence[str]) -> dict[str, str]:
         while found[name] in names and found[name] != name:
             found[name] += "_"
     return found
-
-
-# ---- how results become numpy's
-
-
-def _as_dtype(dtype: np.dtype[Any]) -> _Finish:
-    return lambda items, _: items.astype(dtype, copy=False)
-
-
-def _taken_from(items: np.ndarray, how: str, has_absent: bool) -> _Finish:
-    """Return what takes items by their rows; with `has_absent` there may be none, and last rows are one too large."""
-
-    def taken(rows: np.ndarray, _: Any) -> np.ndarray:
-        if not has_absent:
-            return items[rows]
-        is_absent = rows == (_ABSENT if how == "first" else 0)
-        rows = rows if how == "first" else rows - np.uint32(1)
-        return with_missing(items[np.where(is_absent, 0, rows)], is_absent)
-
-    return taken
-
-
-def _where_some(rows: str, dtype: np.dtype[Any]) -> _Finish:
-    return lambda items, of: with_missing(items.astype(dtype), of(rows) == 0)
-
-
-def _divided(rows: str, high: str | None) -> _Finish:
-    def mean(items: np.ndarray, of: Callable[[str], np.ndarray]) -> np.ndarray:
-        sums = items if high is None else of_sums(of(high), items)
-        with np.errstate(invalid="ignore"):
-            return sums / of(rows)
-
-    return mean
-
-
-def _spread_of(rows: str, sums: str, high: str | None, correction: float, takes_root: bool) -> _Finish:
-    def spread(squares: np.ndarray, of: Callable[[str], np.ndarray]) -> np.ndarray:
-        kind = np.uint64 if high is None else object  # 64 bits hold the sum of squares, and else Python's integers
-        number, total, squares = (each.astype(kind) for each in (np.maximum(of(rows), 1), of(sums), squares))
-        if high is not None:
-            squares = squares + of(high).astype(object) * 2**32
-        mean, rest = total // number, total % number
-        near = squares - 2 * mean * total + number * mean * mean  # the squared distances from the mean, rounded down
-        distances = near.astype(np.float64) - rest.astype(np.float64) ** 2 / number.astype(np.float64)
-        left = of(rows).astype(np.float64) - correction
-        found = np.divide(distances, left, out=np.full(left.shape, np.nan), where=left > 0)
-        return np.sqrt(found) if takes_root else found
-
-    return spread
-
-
-def _total(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return numpy's dtype of sums of integers or bools."""
-    return np.dtype(np.uint64 if dtype.kind == "u" else np.int64)
 
 
 def _check_bits(name: str, ends: tuple[int, int], key_bits: int) -> None:

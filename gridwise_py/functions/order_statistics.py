@@ -65,7 +65,7 @@ _CHOSEN: dict[str, Callable[[Any, Any, Any], np.ndarray]] = {
 }
 
 
-def _places(method: str, n: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def places_of_quantiles(method: str, n: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return between which of n sorted items quantiles lie, and the share of the second one.
 
     Ranks are computed in the datatype of `q`, and shares are of it, as in numpy.
@@ -183,7 +183,7 @@ class _Rows:
         if self.on_gpu:
             return self._interpolate_on_gpu(method, q, is_median)
         n = self._count() if self._skips_nan else np.full(self.rows, self.length)
-        first, second, share = _places(method, n[None, :], q[:, None])
+        first, second, share = places_of_quantiles(method, n[None, :], q[:, None])
         if not first.size:
             found = np.zeros((2 * len(q) + 1, self.rows))
         elif self.rows == 1:
@@ -214,7 +214,7 @@ class _Rows:
         output = empty((len(q), self.rows), "f64" if self._is_double else "f32", self.device)
         if not output.size:
             return output
-        firsts, seconds, shares = _places(method, np.array([self.length]), q)
+        firsts, seconds, shares = places_of_quantiles(method, np.array([self.length]), q)
         table = self.at(np.concatenate([firsts, seconds, [self.length - 1]]))
         as_floats = f64 if self._is_double else f32
         last = as_floats(take(table, np.array([2 * len(q)]), 1))

@@ -23,17 +23,17 @@ from ..types.struct_operators import FIELD_OPERATIONS, First, Last, Moments, eac
 #: The names of aggregates.
 AGGREGATES: tuple[str, ...] = (
     "sum", "prod", "min", "max", "mean", "var", "std", "any", "all", "first", "last", "count", "size",
+    "median", "quantile", "nunique",
 )  # fmt: skip
+#: Those that need the items of each group in order, which `group_by` computes and `GroupBy` does not.
+ORDERED = ("median", "quantile", "nunique")
 _OF_ROWS = ("count", "size")
-# What pandas has besides, and how to get it.
-_INSTEAD = {
-    "nunique": "group by (keys, x) first, and count the rows of each key in what that gives",
-    "median": "sort by key and value with gw.lexsort((x, keys)), and take the middle row of each group",
-    "quantile": "sort by key and value with gw.lexsort((x, keys)), and take a row of each group",
-}
+#: What the third part of an aggregate is if it is not given: the correction, or the quantile.
+_OPTIONS = {"var": 0.0, "std": 0.0, "quantile": 0.5}
 # Modules whose functions stand for what they compute.
 _SOURCES = (__name__.partition(".")[0], "numpy", "builtins")
-_OPERATORS = {"sum": Add, "prod": Multiply, "min": Min, "max": Max}
+#: The operators that names of aggregates stand for.
+OPERATORS = {"sum": Add, "prod": Multiply, "min": Min, "max": Max}
 # A vector of WGSL has four words, and one counts the groups.
 _MOST_WORDS = 3
 _MOST_KEY_BITS = 64
@@ -408,7 +408,7 @@ _ONE = as_node(1, "u32")
 
 
 def parsed_aggregate(what: str, name: str, given: Any) -> tuple[Any, str | BinOp, float]:
-    """Return the column of an aggregate, what it computes, and the correction of a variance.
+    """Return the column of an aggregate, what it computes, and its correction or quantile.
 
     Sums, products, minima and maxima are operators, all else is one of `AGGREGATES`; there is no column where rows are
     counted.
@@ -434,16 +434,22 @@ def parsed_aggregate(what: str, name: str, given: Any) -> tuple[Any, str | BinOp
     elif not isinstance(how, (str, BinOp)) and str(getattr(how, "__module__", "")).startswith(_SOURCES):
         how = getattr(how, "__name__", how)  # gw.mean and the like stand for what they compute
     if not isinstance(how, (str, BinOp)) or (isinstance(how, str) and how not in (*AGGREGATES, *BinOp.builtins)):
-        instead = _INSTEAD.get(how) if isinstance(how, str) else None
         raise ArgumentError(
             f"{what}: {name}= has the aggregate {how!r:.60}; known are {', '.join(AGGREGATES)}, and operators such as "
-            f"gw.Add{f'. Instead, {instead}' if instead else ''}"
+            f"gw.Add"
         )
-    if len(parts) == 3 and how not in ("var", "std"):
-        raise ArgumentError(f"{what}: {name}= has three parts; the third is the correction of var and std")
+    option = _OPTIONS.get(how) if isinstance(how, str) else None
+    if len(parts) == 3:
+        if option is None:
+            raise ArgumentError(
+                f"{what}: {name}= has three parts; the third is the correction of var and std, or which quantile"
+            )
+        option = float(parts[2])
+    if how == "quantile" and not 0 <= option <= 1:
+        raise ArgumentError(f"{what}: {name}= is the quantile {option}, but quantiles are from 0 to 1")
     if isinstance(how, str):
-        how = _OPERATORS.get(how) or (how if how in AGGREGATES else as_binop(how))
-    return column, how, float(parts[2]) if parts[2:] else 0.0
+        how = OPERATORS.get(how) or (how if how in AGGREGATES else as_binop(how))
+    return column, how, option or 0.0
 
 
 def refuse_wide(what: str, name: str, datatype: object, how: object) -> NoReturn:
@@ -451,6 +457,14 @@ def refuse_wide(what: str, name: str, datatype: object, how: object) -> NoReturn
     raise DatatypeError(
         f"{what}: {name}= is the {how} of items of {datatype}, of which there are sums, products, minima and maxima; "
         f"convert them first, for example with x.astype(np.float32)"
+    )
+
+
+def refuse_wide_nan(what: str, name: str, datatype: object) -> NoReturn:
+    """Raise since NaNs of items of 8 bytes are not left out."""
+    raise DatatypeError(
+        f"{what}: {name}= is of {datatype} on the GPU, where skipna=True is for f32; convert the items, for example "
+        f"with x.astype(np.float32), or give arrays of numpy"
     )
 
 
@@ -471,6 +485,8 @@ class _Packing:
     def add(self, name: str, given: Any) -> None:
         """Take an aggregate."""
         column, how, correction = parsed_aggregate(self._what, name, given)
+        if how in ORDERED:
+            raise ArgumentError(f"{self._what}: {name}= is the {how}, which gw.group_by() computes")
         if how == "size":
             self._pack([("add", _ONE)], name, DATATYPES["u32"], "field")
             return
@@ -554,10 +570,7 @@ class _Packing:
             self._pack([("add", _ONE)], name, DATATYPES["u32"], "field")
             return
         if self._skipna and self._wide_has_nan and datatype.dtype.kind == "f":
-            raise DatatypeError(
-                f"{self._what}: {name}= is of {datatype} on the GPU, where skipna=True is for f32; convert the items, "
-                f"for example with x.astype(np.float32), or give arrays of numpy"
-            )
+            refuse_wide_nan(self._what, name, datatype)
         if not isinstance(how, BinOp):
             refuse_wide(self._what, name, datatype, how)
         argument = f"{name}_items"
@@ -590,7 +603,7 @@ class _Packing:
         return nodes, tuple(passes)
 
 
-_FIELD_OPERATORS = {op.name: op for op in (*_OPERATORS.values(), And, Or, Xor)}
+_FIELD_OPERATORS = {op.name: op for op in (*OPERATORS.values(), And, Or, Xor)}
 
 
 def _packed_pass(

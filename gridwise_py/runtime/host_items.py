@@ -57,9 +57,12 @@ def integers_and_nulls(data: Any) -> tuple[np.ndarray, np.ndarray] | None:
         return None
     if items is None or items.dtype.kind not in "iu":
         return None
-    if not missing.all():  # what stands for a null is one of the others, so that it is no end of theirs
-        items = np.where(missing, items[np.argmin(missing)], items)
-    return items, missing
+    return filled(items, missing), missing
+
+
+def filled(items: np.ndarray, missing: np.ndarray) -> np.ndarray:
+    """Return items of which one of the others, so that it is no new end, stands for each that is missing."""
+    return items if missing.all() or not missing.any() else np.where(missing, items[np.argmin(missing)], items)
 
 
 def float64_holds(items: np.ndarray) -> bool:

@@ -255,15 +255,35 @@ def test_tables_of_polars_and_of_columns(device):
 
 
 def test_columns_on_both_sides(device):
-    """Results stay on the GPU: what numpy's are finished with on the host is refused."""
+    """Results stay on the GPU: what no Array holds is refused."""
     key, x = gw.asarray(np.uint32([2, 1, 2]), device), np.int64([1, 2, 4])
     groups = gw.group_by(key, total=(x, "sum"), n=(x, "count"))
     assert groups.total.tolist() == [2, 5]
     assert groups.n.tolist() == [1, 2]
     assert "on the GPU" in groups._repr_html_()
-    for how in ("first", "any"):
-        with pytest.raises(DatatypeError, match="sums, products"):
-            gw.group_by(key, wrong=(x, how))
+    for wrong in (["a", "b", "c"], np.array([1, 2, 3], "M8[D]")):
+        with pytest.raises(DatatypeError, match="no Array holds"):
+            gw.group_by(key, wrong=(wrong, "first"))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "i4", "i8", "f8", "?"])
+def test_items_in_order_and_of_eight_bytes_on_the_gpu(device, rng, dtype):
+    pandas = pytest.importorskip("pandas")
+    keys, x = rng.integers(0, 9, 300).astype(np.uint32), rng.integers(0, 2 if dtype == "?" else 7, 300).astype(dtype)
+    if x.dtype.kind == "f":
+        x[rng.random(x.size) < 0.2] = np.nan
+    hows = ("median", "nunique", "count", "any", "all", "first", "last")[: 5 if dtype == "f8" else 7]
+    asked = {how: (gw.asarray(x, device), how) for how in hows} | {"q": (gw.asarray(x, device), "quantile", 0.3)}
+    found = gw.group_by(gw.asarray(keys, device), aggregates=asked, skipna=True, sort=False)
+    rows = pandas.Series(x.astype(float) if dtype == "?" else x).groupby(keys, sort=False)
+    assert found.keys.tolist() == pandas.unique(keys).tolist()
+    for name in asked:
+        assert found[name].count is not None
+        wanted = rows.quantile(0.3) if name == "q" else getattr(rows, name)()
+        np.testing.assert_allclose(found[name].to_numpy().astype(float), wanted.astype(float), rtol=1e-6)
+    if x.dtype.kind == "f":
+        strict = gw.group_by(gw.asarray(keys, device), m=(gw.asarray(x, device), "median"))
+        assert np.isnan(strict.m.to_numpy()).tolist() == [bool(np.isnan(x[keys == key]).any()) for key in range(9)]
 
 
 @pytest.mark.parametrize("dtype", [">i8", pytest.param(">f4", marks=pytest.mark.slow)])
@@ -368,7 +388,9 @@ KEYS = np.arange(4, dtype=np.uint32)
         (lambda: gw.group_by((), x=gw.count), ArgumentError, "empty tuple"),
         (lambda: gw.group_by(KEYS), ArgumentError, "needs an aggregate"),
         (lambda: gw.group_by(KEYS, x=KEYS), ArgumentError, r"an aggregate is \(x, op\), such as x=\(x, 'mean'\)"),
-        (lambda: gw.group_by(KEYS, x=(KEYS, "median")), ArgumentError, "known are sum"),
+        (lambda: gw.group_by(KEYS, x=(KEYS, "mode")), ArgumentError, "known are sum"),
+        (lambda: gw.group_by(KEYS, x=(KEYS, "quantile", 2)), ArgumentError, "from 0 to 1"),
+        (lambda: gw.GroupBy(None, K, x=(X, "median"), capabilities=FULL), ArgumentError, r"gw.group_by\(\) computes"),
         (lambda: gw.group_by(KEYS, x=(KEYS, "sum", 1)), ArgumentError, "the correction of var"),
         (lambda: gw.group_by(KEYS, x=(KEYS[:3], "sum")), LengthError, "key has 4 rows, x has 3 rows"),
         (lambda: gw.group_by(KEYS.reshape(2, 2), x=gw.count), ArgumentError, "one dimension"),
@@ -377,9 +399,9 @@ KEYS = np.arange(4, dtype=np.uint32)
         (lambda: gw.group_by({"x": KEYS}, x=gw.count), ArgumentError, "both called 'x'"),
         (lambda: gw.group_by(KEYS, key_bits=1, x=gw.count), ArgumentError, "the key 3, but key_bits=1"),
         (lambda: gw.group_by(KEYS, x="mean"), ArgumentError, r"such as x=\(x, 'mean'\)"),
-        (lambda: gw.group_by(KEYS, x=(KEYS, "nunique")), ArgumentError, r"group by \(keys, x\) first"),
         (lambda: gw.group_by(KEYS, keys=gw.count), ArgumentError, "would hide what groups.keys is"),
-        (lambda: gw.group_by(KEYS, count=gw.count), ArgumentError, "such as n$"),
+        (lambda: gw.group_by(KEYS, count=gw.count), ArgumentError, r"groups\['count'\]"),
+        (lambda: gw.group_by(gw.full(1, 2, "u32"), n="size", observed=False), ArgumentError, "on the host"),
         (lambda: gw.group_by(KEYS, size=gw.count), ArgumentError, "in a dict"),
         (lambda: gw.group_by(KEYS, KEYS), ArgumentError, r"write gw\.group_by\(keys, sum=\(x, 'sum'\)\)"),
         (lambda: gw.group_by(KEYS, KEYS, "max"), ArgumentError, r"write gw\.group_by\(keys, max=\(x, 'max'\)\)"),

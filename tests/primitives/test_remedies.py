@@ -45,7 +45,7 @@ REMEDIES = [
     ("gw.nanmin(x)", "x", np.array([5, "NaT", 7], "m8[ns]"), 5, 1),
     ("gw.abs(x)", "", _SPANS, np.abs(_SPANS)),
     ("gw.sign(x)", "", _SPANS, np.sign(_SPANS)),
-    ("gw.group_by([1, 1, 2], r=(x, 'min')).r", "x", _DATES, _DATES[1:].astype(np.int64)),
+    ("gw.group_by([1, 1, 2], r=(x, 'var')).r", "x", _DATES, [1, 0]),
     # Complex numbers, texts, objects
     ("gw.abs(x)", "", np.complex64([3 + 4j]), [5]),
     ("gw.sort(x)", "x", np.complex64([2 + 1j, 1]), [1, 2]),
@@ -53,7 +53,7 @@ REMEDIES = [
     ("gw.abs(x)", "x", np.array(_TEXTS), _RANKS),
     ("gw.unique(x)", "x", np.array(_TEXTS, np.dtypes.StringDType()), [0, 1]),
     ("gw.asarray(x)", "x", np.array(_TEXTS), _RANKS),
-    ("gw.group_by([1, 1, 2], r=(x, 'min')).r", "x", np.array(_TEXTS), [0, 1]),
+    ("gw.group_by([1, 1, 2], r=(x, 'sum')).r", "x", np.array(_TEXTS), [1, 1]),
     ("gw.sum(x)", "x", np.array([decimal.Decimal("1.5"), 2], object), 3.5, 0),
     ("gw.compress(x, [5, 6, 7])", "x", np.array([True, None, False], object), [5], 1),
     ("gw.compress(x, [5, 6, 7])", "x", _MadeBy("polars", lambda pl: pl.Series([True, None, False])), [5], 1),
