@@ -42,6 +42,8 @@ class GroupedRows:
     @cached_property
     def groups(self) -> Array:
         """The group of each row, in their order."""
+        if not self.order.size:
+            return self.order
         primitive = keep_primitive(Repeat, self.order.device, None, size=self.order.size)
         return primitive.run_once(counts=self._rows)["output"].viewed_as((self.order.size,))
 
@@ -58,6 +60,8 @@ class GroupedRows:
 
     def sum_expression(self, items: Any) -> Array:
         """Return the sums of an expression of Arrays in that order."""
+        if not self.order.size:
+            return self.rows
         flat = flat_of(items)
         return self._summed(flat.without_arrays(), **dict(flat.arrays))
 

@@ -128,8 +128,11 @@ def labels_of(call: str, name: str, value: Any) -> Labels | None:
     except (TypeError, ValueError):
         return None  # whoever takes numbers says so
     if items.dtype == np.float64 and items.size and all(type(each) is int for each in cast(Any, value)):
-        # numpy makes floats of integers that neither int64 nor uint64 holds.
-        return _hashed(call, name, list(cast(Any, value)), np.dtype(object))
+        # numpy makes floats of integers of which int64 does not hold all.
+        whole = list(cast(Any, value))
+        if min(whole) >= 0 and max(whole) < 2**64:
+            return numbered(np.array(whole, np.uint64))
+        return _hashed(call, name, whole, np.dtype(object))
     if items.ndim != 1 or items.dtype.kind not in _KINDS:
         return None
     if items.dtype.kind in "Mm":

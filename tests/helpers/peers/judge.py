@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import warnings
 from collections.abc import Callable, Iterator
@@ -313,7 +314,7 @@ def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
     if a.dtype != b.dtype or a.shape != b.shape:
         return False
     if a.dtype.kind not in "fc":
-        return bool(np.array_equal(a, b))
+        return bool(np.array_equal(a, b, equal_nan=a.dtype.kind in "Mm"))
     parts = [np.ascontiguousarray(x).view(f"f{x.dtype.itemsize // (2 if x.dtype.kind == 'c' else 1)}") for x in (a, b)]
     nan = [np.isnan(x) for x in parts]
     with np.errstate(all="ignore"):
@@ -408,6 +409,8 @@ def _wrong_items(call: Call, twin: Twin, want: np.ndarray, got: np.ndarray, at: 
     chained = any(isinstance(arg, Call) for arg in call.args)  # sorts put −0 before +0
     if compare == "bits" and got.dtype == want.dtype and not chained:
         return None if same_bits(want, got) else "bits differ; "
+    if want.dtype.kind == "M":
+        return None if same_bits(want, got) else "dates differ; "
     if want.dtype.kind in "UO":
         return None if np.array_equal(want.astype(object), got.astype(object)) else "labels differ; "
     want, got = (x.astype(x.dtype.newbyteorder("=")) for x in (want, got))
@@ -424,7 +427,7 @@ def _wrong_items(call: Call, twin: Twin, want: np.ndarray, got: np.ndarray, at: 
             value, want, got = (np.stack(each) for each in parts)
             scale = np.stack([np.asarray(scale)] * 2)
         both_nan = np.isnan(value) & np.isnan(got)
-        eps = _eps(got.dtype, want.dtype)
+        eps = _eps(got.dtype, want.dtype, *_asked_dtype(call))
         tiny = _tiny(got.dtype, scale)
         most = float(np.finfo(got.dtype).max) if got.dtype.kind in "fc" else np.inf
         near = (value == got) | (want == got) | (np.abs(got - value) <= eps * scale + tiny) | both_nan
@@ -454,6 +457,14 @@ def _exact(call: Call, twin: Twin, want: np.ndarray, got: np.ndarray, at: int) -
 
 def _eps(*dtypes: np.dtype) -> float:
     return max((float(np.finfo(dtype).eps) for dtype in dtypes if dtype.kind in "fc"), default=0.0)
+
+
+def _asked_dtype(call: Call) -> list[np.dtype]:
+    """Return the dtype that a call computes in, which out= may be wider than."""
+    asked = call.kwargs.get("dtype")
+    with contextlib.suppress(TypeError):
+        return [] if asked is None else [np.dtype(asked)]
+    return []
 
 
 def _tiny(dtype: np.dtype, scale: np.ndarray) -> Any:

@@ -304,12 +304,6 @@ REFUSALS: tuple[Known, ...] = (
     Known(_TABLE + "NaN between bins", "histogram|histogram2d|histogram_bin_edges", "has NaN", when=_nan),
     Known(_DOC + "NaN is the last of bins, or the first", "digitize", "with NaN last or first", when=_nan),
     Known(
-        _DOC + "one number before NaN ascends, and numpy takes it as descending",
-        "digitize",
-        kinds="value",
-        when=lambda call: _nan(call) and any(np.unique(each.items).size == 2 for each in walk(call.args[1:2])),
-    ),
-    Known(
         _TABLE + "counts and indices that are floats",
         "bincount|repeat|take|put|scatter_add|reduce_by_index",
         "be integers",
@@ -364,14 +358,20 @@ REFUSALS: tuple[Known, ...] = (
     Known(_TABLE + "rows of unique", "unique", "axis"),
     Known("of a number numpy writes into a copy", "put", "is written in place", when=_has_no_dims),
     Known(
-        "numpy rounds integers beside a float before it looks at their order",
+        "numpy rounds integers before it looks at their order",
         "digitize",
         "must ascend or descend",
-        when=lambda call: _has("int64", "uint64")(call) and _is_mixed(call),
+        when=_has("int64", "uint64"),
     ),
 )
 #: What is answered in another way.
 ALLOWED: tuple[Known, ...] = (
+    Known(
+        _DOC + "one number before NaN ascends, and numpy takes it as descending",
+        "digitize",
+        kinds="value",
+        when=lambda call: _nan(call) and any(np.unique(each.items).size == 2 for each in walk(call.args[1:2])),
+    ),
     Known(_PAGE + "integers to negative powers are 0", r"\*\*", "negative integer powers", "accepts", is_on_gpu),
     Known(_DOC + "indices of uint64", "put", "Cannot cast", "accepts", _has("uint64")),
     Known(

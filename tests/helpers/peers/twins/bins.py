@@ -221,7 +221,7 @@ def _bincount_exact(want: Any, got: Any, x: Any, weights: Any = None, minlength:
     x = np.asarray(x)
     keep = (x >= 0) & (x < want.size)
     np.add.at(scale, x[keep].astype(np.int64), w[keep])
-    return want, scale * (16 + w.size / 4) + np.where(np.abs(want) > 2**31, np.inf if got.dtype.kind in "iu" else 0, 0)
+    return want, scale * (16 + w.size / 4) + np.where(np.abs(want) >= 2**31, np.inf if got.dtype.kind in "iu" else 0, 0)
 
 
 def _bincount_dtypes(call: Call, want: np.dtype, on_gpu: bool, at: int) -> set[np.dtype]:

@@ -16,7 +16,9 @@ from ..draws import ALL, Draw
 from .reductions import mean_exact, var_exact
 from .table import add, wide_dtypes
 
-_AGGREGATES = ("sum", "prod", "min", "max", "mean", "var", "std", "any", "all", "first", "last", "count")
+_AGGREGATES = ("sum", "prod", "min", "max", "mean", "var", "std", "any", "all", "first", "last", "count", "median",
+               "quantile", "nunique")  # fmt: skip
+_OF_LABELS = ("min", "max", "first", "last", "count", "nunique")
 
 
 def _draw_keys(d: Draw, n: int, gpu: bool) -> Given:
@@ -38,15 +40,27 @@ def _draw_group_by(d: Draw) -> Call:
     for option in ("skipna", "dropna"):
         if d.chance(0.08):
             named[option] = True
+    if d.chance(0.1):
+        named["sort"] = False
     for i in range(d.pick((1, 1, 2))):
         x = d.items("float32" if d.chance(0.4) else d.dtype(ALL), n if d.chance(0.98) else n + 1)
         op = d.pick(_AGGREGATES)
-        column = Given(x, "gpu" if gpu else d.pick(("numpy", "numpy", "strided", "swapped", "series")))
+        if not gpu and d.chance(0.15):
+            labels = d.pick((np.array(["b", "a", "", "ab"]), np.array(["2020-01-02", "NaT", "1950-07-01"], "M8[s]")))
+            x, op = labels[d.rng.integers(0, labels.size, x.size)], d.pick(_OF_LABELS)
+        how = (
+            "gpu"
+            if gpu
+            else "numpy"
+            if x.dtype.kind == "M"
+            else d.pick(("numpy", "numpy", "strided", "swapped", "series"))
+        )
+        column = Given(x, how)
         named[d.pick(("a", "b", "total", "price")) + str(i)] = (
             gw.count
             if op == "count" and d.chance(0.7)
             else (column, op, 1)
-            if op in ("std", "var") and d.chance(0.1)
+            if op in ("std", "var", "quantile") and d.chance(0.1 if op != "quantile" else 0.3)
             else (column, op)
         )
     return Call("group_by", (keys if len(keys) > 1 else keys[0],), named)
@@ -54,8 +68,17 @@ def _draw_group_by(d: Draw) -> Call:
 
 def _group_values(x: np.ndarray, op: str, ddof: int = 0, skipna: bool = False) -> Any:
     """Return an aggregate of the items of a group."""
+    if x.dtype.kind in "UM":
+        return _label_of(x, op, skipna)
     if skipna and x.dtype.kind == "f":
         x = x[~np.isnan(x)]
+    if op in ("median", "quantile"):
+        dtype = x.dtype if x.dtype.kind == "f" else np.float64
+        return np.float64(_quantile_of(np.sort(x.astype(np.float64)), {"median": 0.5}.get(op, ddof or 0.5))).astype(
+            dtype
+        )
+    if op == "nunique":
+        return np.intp(np.unique(x[x == x]).size)
     floats = np.float32 if x.dtype == np.float16 else x.dtype
     with np.errstate(all="ignore"):
         if op in ("sum", "prod"):
@@ -77,7 +100,29 @@ def _group_values(x: np.ndarray, op: str, ddof: int = 0, skipna: bool = False) -
         return {"min": np.min, "max": np.max, "first": lambda x: x[0], "last": lambda x: x[-1]}[op](x)
 
 
-def _rows_of(keys: Any, dropna: bool = False) -> tuple[list[np.ndarray], list[np.ndarray]]:
+def _quantile_of(ordered: np.ndarray, q: float) -> float:
+    """Return a linear quantile, which between equal infinities is infinite."""
+    if not ordered.size or np.isnan(ordered[-1]):
+        return np.nan
+    place = (ordered.size - 1) * q
+    low, high = ordered[int(np.floor(place))], ordered[int(np.ceil(place))]
+    return low if low == high else low + (high - low) * (place % 1)
+
+
+def _label_of(x: np.ndarray, op: str, skipna: bool) -> Any:
+    """Return an aggregate of the text or dates of a group."""
+    known = x if x.dtype.kind == "U" else x[~np.isnat(x)]
+    if op in ("count", "nunique"):
+        return np.intp(known.size if op == "count" else np.unique(known).size)
+    if x.dtype.kind == "M" and not (known if skipna else x).size:
+        return np.datetime64("NaT", "s")
+    rows = sorted((known if skipna else x).tolist()) if x.dtype.kind == "U" else known if skipna else x
+    if op in ("min", "max"):
+        return {"min": rows[0], "max": rows[-1]}[op] if x.dtype.kind == "U" else getattr(rows, op)()
+    return (known if skipna else x)[0 if op == "first" else -1]
+
+
+def _rows_of(keys: Any, dropna: bool = False, sort: bool = True) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """Return the columns of keys, and of each group, in the order of the keys, its rows."""
     columns = [np.asarray(k) for k in (keys if isinstance(keys, tuple) else (keys,))]
     if len({column.shape for column in columns}) > 1 or columns[0].ndim != 1:
@@ -89,7 +134,8 @@ def _rows_of(keys: Any, dropna: bool = False) -> tuple[list[np.ndarray], list[np
         order = order[~missing[order]]
     stacked = np.stack([rank[order] for rank in ranks]) if order.size else np.zeros((1, 0))
     starts = np.flatnonzero(np.any(stacked[:, 1:] != stacked[:, :-1], axis=0)) + 1 if order.size else []
-    return columns, np.split(order, starts) if order.size else []
+    rows = np.split(order, starts) if order.size else []
+    return columns, rows if sort else sorted(rows, key=lambda row: row[0])
 
 
 def _group_by(
@@ -100,9 +146,10 @@ def _group_by(
     key_bits: Any = None,
     skipna: bool = False,
     dropna: bool = False,
+    sort: bool = True,
     **more: Any,
 ) -> Any:
-    columns, rows = _rows_of(keys, dropna)
+    columns, rows = _rows_of(keys, dropna, sort)
     if key_bits is not None:
         bits = key_bits if isinstance(key_bits, tuple) else (key_bits,)
         if any(isinstance(each, int) and each > 64 for each in bits):
@@ -122,7 +169,9 @@ def _group_by(
         if x.shape != columns[0].shape:
             raise ref.Refused("lengths")
         values = [_group_values(x[row], op, ddof, skipna) for row in rows]
-        result.append(np.array(values) if values else np.array([_group_values(np.ones(2, x.dtype), op, ddof)])[:0])
+        is_label = x.dtype.kind in "UM" and op not in ("count", "nunique")
+        none = np.zeros(0, x.dtype) if is_label else np.array([_group_values(np.ones(2, x.dtype), op, ddof)])[:0]
+        result.append(np.array(values) if values else none)
     return tuple(result)
 
 
@@ -136,12 +185,13 @@ def _group_by_exact(
     key_bits: Any = None,
     skipna: bool = False,
     dropna: bool = False,
+    sort: bool = True,
     **more: Any,
 ) -> Any:
-    columns, rows = _rows_of(keys, dropna)
+    columns, rows = _rows_of(keys, dropna, sort)
     found: list[Any] = [None] * len(columns)
     for what in more.values():
-        if what is gw.count or what[1] not in ("sum", "prod", "mean", "var", "std"):
+        if what is gw.count or what[1] not in ("sum", "prod", "mean", "var", "std", "median", "quantile"):
             found.append(None)
             continue
         x, op, ddof = np.asarray(what[0]), what[1], what[2] if len(what) > 2 else 0
@@ -155,6 +205,10 @@ def _group_by_exact(
                 wide = part.astype(np.float32) if part.dtype == np.float16 else part
                 values.append(ref.combined(op_, wide) if part.dtype.kind == "f" else getattr(np, op)(part))
                 scales.append(ref.magnitude(op_, part))
+                continue
+            if op in ("median", "quantile"):
+                values.append(_group_values(part, op, ddof))
+                scales.append(4 * np.abs(part[np.isfinite(part)].astype(np.float64)).max(initial=0))
                 continue
             single = got.dtype == np.float32  # means and variances of floats, and all on a device without float64
             kept = np.zeros((), np.float32 if single else np.float64)
@@ -171,9 +225,15 @@ def _group_by_exact(
 
 
 def _group_by_dtypes(call: Call, want: np.dtype, on_gpu: bool, at: int) -> set[np.dtype]:
-    """Strings come back as objects or as they were; on the GPU sums wrap in 32 bits, and truth is a word."""
+    """Strings come back as objects or as they were; on the GPU sums wrap in 32 bits, and truth is a word.
+
+    A list of integers stays such, of which numpy makes floats where int64 does not hold all.
+    """
+    keys = call.args[0] if isinstance(call.args[0], tuple) else call.args[:1]
     if want.kind == "U":
         return {want, np.dtype(object)}
+    if want.kind == "f" and at < len(keys) and keys[at].how == "list" and keys[at].items.dtype.kind == "u":
+        return {want, keys[at].items.dtype}
     if not on_gpu:
         return {want}
     return {want, *map(np.dtype, ("uint32", "int32", "float32")), *wide_dtypes(call, want, on_gpu, at)}
@@ -184,7 +244,7 @@ def _gridwise_group_by(*args: Any, **kwargs: Any) -> Any:
     columns = args[0] if isinstance(args[0], tuple) else (args[0],)
     keys = groups.keys if isinstance(args[0], tuple) else (groups.keys,)
     assert len(keys) == len(columns)
-    return (*keys, *(groups[name] for name in kwargs if name not in ("key_bits", "skipna", "dropna")))
+    return (*keys, *(groups[name] for name in kwargs if name not in ("key_bits", "skipna", "dropna", "sort")))
 
 
 add(
