@@ -296,7 +296,7 @@ def group_by(
 
 def _numbers(name: str, value: Any) -> np.ndarray:
     """Return a column as numpy makes it; what is missing in a nullable column of pandas is NaN."""
-    dtype = getattr(value, "dtype", None)
+    dtype: Any = getattr(value, "dtype", None)
     if isinstance(dtype, np.dtype) or getattr(dtype, "kind", "") not in tuple("bf") or not value.isna().any():
         return argument_array(_CALL, name, value)
     return value.to_numpy(dtype=np.float32 if dtype.itemsize == 4 else np.float64, na_value=np.nan)

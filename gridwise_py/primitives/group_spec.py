@@ -438,9 +438,10 @@ def parsed_aggregate(what: str, name: str, given: Any) -> tuple[Any, str | BinOp
             f"{what}: {name}= has the aggregate {how!r:.60}; known are {', '.join(AGGREGATES)}, and operators such as "
             f"gw.Add"
         )
-    option = _OPTIONS.get(how) if isinstance(how, str) else None
+    has_option = isinstance(how, str) and how in _OPTIONS
+    option = _OPTIONS[cast(str, how)] if has_option else 0.0
     if len(parts) == 3:
-        if option is None:
+        if not has_option:
             raise ArgumentError(
                 f"{what}: {name}= has three parts; the third is the correction of var and std, or which quantile"
             )
@@ -449,7 +450,7 @@ def parsed_aggregate(what: str, name: str, given: Any) -> tuple[Any, str | BinOp
         raise ArgumentError(f"{what}: {name}= is the quantile {option}, but quantiles are from 0 to 1")
     if isinstance(how, str):
         how = OPERATORS.get(how) or (how if how in AGGREGATES else as_binop(how))
-    return column, how, option or 0.0
+    return column, how, option
 
 
 def refuse_wide(what: str, name: str, datatype: object, how: object) -> NoReturn:
