@@ -36,7 +36,7 @@ from ..runtime.array import Array, asarray
 from ..runtime.context import capabilities, context_of
 from ..runtime.host_items import cast_items, extremes, filled, integers_and_nulls, with_missing
 from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, as_datatype, conversion
-from ..types.expression import LEAF_DATATYPES, Expression, as_node, index
+from ..types.expression import LEAF_DATATYPES, Expression, as_node, f64, index
 from ..types.expression_functions import StructExpression, isnan, where
 from ..types.operators import Add, BinOp, Max, Min, Multiply
 from ..types.options import integer
@@ -466,6 +466,8 @@ class _Call:
         #: and the correction or quantile.
         self._moments: dict[str, tuple[_Column, Any, float]] = {}
         self._ordered: dict[str, tuple[_Column, Any, float]] = {}
+        #: Means of float64 on the GPU that are sums divided by numbers of rows.
+        self._divided: list[str] = []
         #: First and last items, by these names: the columns of which the rows are found.
         self._taken: dict[str, _Column] = {}
         #: What becomes of their results in numpy, by these names.
@@ -487,7 +489,8 @@ class _Call:
         given, bits = self._take_keys(key_bits)
         wanted = dict(self._own_aggregates())
         rows, first = self._unused("rows_"), self._unused("first_")
-        if self._moments or self._ordered:
+        same = self._repeated(wanted)
+        if self._moments or self._ordered or self._divided:
             wanted[rows] = count
         if not self._sorts:
             wanted[first] = index, Min
@@ -499,6 +502,10 @@ class _Call:
             GroupBy, self.device, spec.without_arrays(), tuple(wanted), size=size, deterministic=deterministic
         )
         found = dict(primitive.run_once(**arrays))
+        found |= {name: found[other] for name, other in same.items()}
+        for name in self._divided:
+            sums, numbers = (each.viewed_as((each.size,)) for each in (found[name], found[rows]))
+            found[name] = asarray(sums / f64(numbers)).counted_by(found["count"])
         if self._moments or self._ordered:
             self._compute_sorted(self._order(spec), found[rows], found, deterministic)
         for name, column in self._taken.items():
@@ -511,6 +518,16 @@ class _Call:
         else:
             shown = tuple(of_keys.values()) if isinstance(keys, (tuple, list)) else of_keys
         return Groups(shown, results, number)
+
+    def _repeated(self, wanted: dict[str, Any]) -> dict[str, str]:
+        """Take out what another one computes of the same column of 8 bytes, which has a pass each; return its name."""
+        known, same = dict[Any, str](), dict[str, str]()
+        for name, aggregate in list(wanted.items()):
+            column = self._wide.get(f"{name}_items")
+            if column is not None and known.setdefault((column, aggregate), name) != name:
+                same[name] = known[column, aggregate]
+                del wanted[name], self._wide[f"{name}_items"]
+        return same
 
     def _compute_sorted(self, order: Any, rows: Array, found: dict[str, Any], deterministic: bool) -> None:
         """Put in what is computed of the rows in the order of their groups."""
@@ -700,7 +717,11 @@ class _Call:
             elif how in ("mean", "var", "std") and self._is_double(name, column, how):
                 if isinstance(column.items, EXPRESSIONS):
                     stored_leaves(_CALL, flat_of(column.items))  # raises for leaves that are no Arrays
-                self._moments[name] = column, how, option
+                if how == "mean" and not self._skipna and getattr(column.items, "dtype", None) == np.float64:
+                    self._divided.append(name)
+                    yield self._plain(name, column, Add)
+                else:
+                    self._moments[name] = column, how, option
             elif self.on_gpu:
                 yield self._of_gpu(name, column, how, *((option,) if how in ("var", "std") else ()))
             else:

@@ -17,9 +17,10 @@ from ..primitives import Repeat
 from ..primitives.fusion import EXPRESSIONS
 from ..runtime.array import Array, asarray, is_python
 from ..runtime.chunked_array import Items
+from ..runtime.context import context_of
 from ..runtime.host_items import cast_items, extremes
 from ..types.expression import gather, i32, index, u32, u64
-from ..types.expression_functions import maximum, where
+from ..types.expression_functions import isnan, maximum, where
 from ..types.options import one_of
 from .arguments import Call, check_not_counted, is_beyond, is_mixed, keep_primitive, same_bits
 from .arrays import arange, full, searchsorted, take
@@ -301,8 +302,20 @@ def _words(column: list[Array]) -> list[Array]:
 
 
 def _bounds(ordered: Array, keys: Array) -> tuple[Array, Array]:
-    """Return before and behind which of the ordered keys others go."""
-    return searchsorted(ordered, keys), searchsorted(ordered, keys, "right")
+    """Return before and behind which of the ordered keys others go.
+
+    Ordered keys find their ends in few cache lines, so that others need one search and a look at what it found.
+    """
+    begins = searchsorted(ordered, keys)
+    if not ordered.size:
+        return begins, begins
+    if keys.datatype.name == "f64" and not context_of(keys.device).has_float64:
+        return begins, searchsorted(ordered, keys, "right")
+    ends, found = searchsorted(ordered, ordered, "right"), gather(ordered, begins)
+    is_found = found == keys
+    if keys.dtype.kind == "f":
+        is_found = is_found | (isnan(found) & isnan(keys))
+    return begins, asarray(where(is_found & (begins < ordered.size), gather(ends, begins), begins))
 
 
 def _find_pairs(column: list[Array], keeps_all: bool, size: int | None) -> tuple[Array, Array]:
