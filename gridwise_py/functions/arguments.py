@@ -322,7 +322,7 @@ def is_mixed(first: Any, second: Any) -> bool:
 
 def same_bits(items: Any, dtype: Any = np.uint64) -> Any:
     """Return integers as others of 8 bytes with the same bits: as the same numbers, unless `is_beyond`."""
-    return (items if items.dtype.itemsize == 8 else items.astype(np.dtype(f"{items.dtype.kind}8"))).view(dtype)
+    return items.astype(np.dtype(f"{items.dtype.kind}8"), copy=False).view(dtype)  # in this machine's order of bytes
 
 
 def is_beyond(bits: Array) -> Expression:

@@ -63,12 +63,11 @@ def in_dates(dtype: np.dtype[Any], least: int) -> Finish:
 
 
 def interpolated(first: np.ndarray, second: np.ndarray, share: np.ndarray) -> np.ndarray:
-    """Return what lies between two items, from the nearer one: of float64, or of the items' own floats."""
+    """Return what lies between two items: of float64, or of the items' own floats."""
     dtype = first.dtype if first.dtype.kind == "f" else np.float64
     first, second = first.astype(np.float64), second.astype(np.float64)
     with np.errstate(invalid="ignore"):
-        step = second - first
-        between = np.where(share >= 0.5, second - step * (1 - share), first + step * share)
+        between = first * (1 - share) + second * share  # an infinity beside a number is one
         return np.where((share == 0) | (first == second), first, between).astype(dtype)
 
 

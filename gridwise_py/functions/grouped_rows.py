@@ -156,7 +156,7 @@ class GroupedItems:
         first, second = (
             as_float(gather(self._items, self.starts + each)) for each in (below, minimum(below + 1, number - 1))
         )
-        value = where(share >= 0.5, second - (second - first) * (1 - share), first + (second - first) * share)
+        value = first * (1 - share) + second * share  # an infinity beside a number is one
         is_none = number == 0 if skips_missing else number < self._groups.rows
-        value = where(is_none, float("nan"), where(share == 0, first, value))
+        value = where(is_none, float("nan"), where((share == 0) | (first == second), first, value))
         return asarray(value).counted_by(self._groups.count)

@@ -141,4 +141,4 @@ def labels_of(call: str, name: str, value: Any) -> Labels | None:
     listed: Any = (
         given.to_list() if hasattr(given, "to_list") else given.tolist() if hasattr(given, "tolist") else given
     )
-    return _hashed(call, name, list(listed), items.dtype)
+    return _hashed(call, name, list(listed), items.dtype.newbyteorder("="))

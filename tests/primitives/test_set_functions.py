@@ -110,3 +110,8 @@ def test_what_does_not_fit_is_refused(device):
         gw.merge(x, y)
     with pytest.raises(gw.ArgumentError, match=r"trim\(\)"):
         gw.isin(gw.compress(x == 0, x), x)
+
+
+def test_the_other_order_of_bytes_beside_another_sign(device):
+    x = np.array([2**60 + 5, 3], np.uint64)
+    assert gw.isin(x, np.array([2**60 + 5, 7], ">i8"), device=device).tolist() == [True, False]

@@ -91,6 +91,8 @@ def _histogram_exact(
             total = np.float64(np.histogram(x, bins, range, None, weights)[0].sum(dtype=np.float64))
             widths = np.diff(np.asarray(edges).astype(np.float64))
             scale = np.asarray(scale) / np.abs(total * widths) + 8 * np.abs(want)
+            if weights is not None and np.asarray(weights).dtype.itemsize < got.dtype.itemsize:
+                scale = scale * (np.finfo(np.float32).eps / np.finfo(np.float64).eps)  # sums are of the weights' dtype
     return [(want, np.where(np.isnan(scale), np.inf, scale)), None]
 
 

@@ -106,7 +106,9 @@ def _quantile_of(ordered: np.ndarray, q: float) -> float:
         return np.nan
     place = (ordered.size - 1) * q
     low, high = ordered[int(np.floor(place))], ordered[int(np.ceil(place))]
-    return low if low == high else low + (high - low) * (place % 1)
+    if low == high or np.isinf(low + high):
+        return low if place % 1 == 0 else low + high
+    return low + (high - low) * (place % 1)
 
 
 def _label_of(x: np.ndarray, op: str, skipna: bool) -> Any:
@@ -122,9 +124,15 @@ def _label_of(x: np.ndarray, op: str, skipna: bool) -> Any:
     return (known if skipna else x)[0 if op == "first" else -1]
 
 
+def _column_of(keys: Any) -> np.ndarray:
+    """Return a column; numpy makes floats of a list of integers of which int64 does not hold all."""
+    is_whole = isinstance(keys, list) and {type(key) for key in keys} == {int} and min(keys) >= 0
+    return np.array(keys, np.uint64) if is_whole and max(keys) >= 2**63 else np.asarray(keys)
+
+
 def _rows_of(keys: Any, dropna: bool = False, sort: bool = True) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """Return the columns of keys, and of each group, in the order of the keys, its rows."""
-    columns = [np.asarray(k) for k in (keys if isinstance(keys, tuple) else (keys,))]
+    columns = [_column_of(k) for k in (keys if isinstance(keys, tuple) else (keys,))]
     if len({column.shape for column in columns}) > 1 or columns[0].ndim != 1:
         raise ref.Refused("lengths")
     ranks = [np.unique(column, return_inverse=True)[1].reshape(-1) for column in columns]
@@ -170,6 +178,9 @@ def _group_by(
             raise ref.Refused("lengths")
         values = [_group_values(x[row], op, ddof, skipna) for row in rows]
         is_label = x.dtype.kind in "UM" and op not in ("count", "nunique")
+        if x.dtype.kind == "U" and is_label:
+            result.append(np.array(values, object))
+            continue
         none = np.zeros(0, x.dtype) if is_label else np.array([_group_values(np.ones(2, x.dtype), op, ddof)])[:0]
         result.append(np.array(values) if values else none)
     return tuple(result)
@@ -244,7 +255,8 @@ def _gridwise_group_by(*args: Any, **kwargs: Any) -> Any:
     columns = args[0] if isinstance(args[0], tuple) else (args[0],)
     keys = groups.keys if isinstance(args[0], tuple) else (groups.keys,)
     assert len(keys) == len(columns)
-    return (*keys, *(groups[name] for name in kwargs if name not in ("key_bits", "skipna", "dropna", "sort")))
+    found = (groups[name] for name in kwargs if name not in ("key_bits", "skipna", "dropna", "sort"))
+    return (*keys, *(each.astype(object) if each.dtype.kind == "U" else each for each in found))
 
 
 add(
