@@ -133,6 +133,80 @@ def test_pages_that_the_package_names_exist():
     assert {(source, page) for source, page in named if not (ROOT / page).exists()} == set()
 
 
+# ---- words in pages
+
+#: Pages for users. Those of contributors have other readers.
+FOR_USERS = [page for page in PAGES if page.is_relative_to(ROOT / "docs") and "contribute" not in page.parts]
+MOST_WORDS = 30  # of a sentence
+#: These say what others call things.
+OF_OTHERS = {"from-cuda-and-pytorch.md", "numpy-and-cupy.md", "array-api.md", "glossary.md"}
+
+
+def _prose(text):
+    """The paragraphs, list items, headings and cells of a page or docstring, without code, comments and addresses."""
+    text = re.sub(r"\A---\n.*?^---$|^```.*?^```$|<!--.*?-->|^:::.*$", "", text, flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"^(?:    |:\w+:|>>>|\.\. ).*$", "", text, flags=re.MULTILINE)
+    text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
+    text = re.sub(r"``.*?``|`[^`]*`", "CODE", text, flags=re.DOTALL)
+    text = re.sub(r"^ *(?:[-*]|\d+\.|#+) ", "\n", text, flags=re.MULTILINE)
+    text = re.sub(r"(?<!\\)\|", "\n\n", text)
+    return [" ".join(part.split()) for part in re.split(r"\n\s*\n", text) if part.strip()]
+
+
+def _sentences(text):
+    for paragraph in _prose(text):
+        yield from re.split(r"(?<!i\.e\.)(?<=[.!?])[*_\")]*\s+", paragraph)
+
+
+def _words(sentence):
+    return sum(any(letter.isalnum() for letter in word) for word in sentence.split())
+
+
+def test_sentences_are_told_apart():
+    text = "# A title\n\nOne `x. y` two.\n**Three** is [a\nlink](b.md#c d). Four, i.e. five!\n\n- six\n- seven. f8 is."
+    text += "\n\n| nine | **ten** |\n| --- | --- |\n```sh\nno. word\n```\n<!-- no -->\n    no\n"
+    assert list(_sentences(text)) == [
+        "A title", "One CODE two.", "**Three** is a link.", "Four, i.e. five!", "six", "seven.", "f8 is.", "nine",
+        "**ten**", "---", "---",
+    ]  # fmt: skip
+    assert _words("One — `two`, 3 | −") == 3
+
+
+@pytest.mark.parametrize("page", FOR_USERS, ids=_name)
+def test_no_sentence_is_long(page):
+    sentences = _sentences(page.read_text(encoding="utf-8"))
+    assert [each for each in sentences if _words(each) > MOST_WORDS] == []
+
+
+def _avoided():
+    """The words that the glossary says pages do not use, by the term in their place."""
+    text = (ROOT / "docs" / "concepts" / "glossary.md").read_text(encoding="utf-8")
+    found = re.findall(r"\*\*([^*]+)\*\* \(not ([^)]+)\)", text)
+    return {word: term for term, words in found for word in re.findall(r"\*([^*]+)\*", words)}
+
+
+def test_one_term_per_idea():
+    avoided = _avoided()
+    assert len(avoided) > 15
+    assert avoided["element"] == "item"
+    found = {
+        (_name(page), word, avoided[word])
+        for page in FOR_USERS if page.name not in OF_OTHERS
+        for paragraph in _prose(page.read_text(encoding="utf-8"))
+        for word in avoided if re.search(rf"\b({word}|{word.capitalize()})\b", paragraph)
+    }  # fmt: skip
+    assert found == set()
+
+
+def test_pages_that_answer_begin_with_code():
+    """A title and at most a sentence or two come first."""
+    for page in sorted((ROOT / "docs" / "howto").glob("*.md")):
+        text = re.sub(r"<!--.*?-->", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+        code = re.search(r"^```|^    \S", text, re.MULTILINE)
+        if page.name != "index.md":
+            assert _words(text[: code.start()]) <= 45, page.name
+
+
 # ---- commands in pages
 
 
