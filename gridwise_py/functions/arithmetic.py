@@ -152,6 +152,12 @@ def ediff1d(x: Any, to_end: Any = None, to_begin: Any = None, *, device: wgpu.GP
     Returns
     -------
     numpy.ndarray or Array
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.ediff1d(np.array([1, 4, 9]))
+    array([3, 5])
     """
     call = Call("gw.ediff1d()")
     items = call.ravel("x", x)

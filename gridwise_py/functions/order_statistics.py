@@ -291,6 +291,12 @@ def nanmedian() -> None:
     """Return the median of the items that are not NaN, of a numpy array; else as `median`.
 
     {parameters}
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.nanmedian(np.array([1, np.nan, 2, 9], dtype=np.float32))
+    np.float32(2.0)
     """
 
 
@@ -384,6 +390,12 @@ def percentile() -> None:
     """Return percentiles: `quantile` with `q` from 0 to 100.
 
     {parameters}
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.percentile(np.array([1, 2, 3, 4]), [25, 50]).tolist()
+    [1.75, 2.5]
     """
 
 
@@ -394,6 +406,12 @@ def nanquantile() -> None:
     Of no such item they are NaN, without numpy's warning.
 
     {parameters}
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.nanquantile(np.array([1, np.nan, 2, 9], dtype=np.float32), [0.5, 1]).tolist()
+    [2.0, 9.0]
     """
 
 

@@ -614,31 +614,43 @@ def _summing(call: str, op: BinOp, skips_nan: bool = False) -> SumCall:
 def sum() -> None:
     """Return the sum of `x`, or sums along an axis.
 
+    Sums of integers and bools are int64 or uint64, as in numpy; floats keep their dtype. With a `dtype` of fewer bits
+    integers wrap there. `where` says which items count.
+
+    The bits of a float sum depend on the GPU, which adds in another order than numpy. ``deterministic=True`` fixes that
+    order: the same bits on every GPU that rounds by IEEE 754. ``compensated=True`` does so, too, and adds up the
+    rounding errors: some 7 right digits of float32 for any number of items. Both take more time.
+
     {parameters}
 
     Notes
     -----
-    Sums of integers are exact modulo 2**64, as in numpy; with a `dtype` of fewer bits they wrap there. Items are read
-    as they are: a sum of uint8 takes the time of its bytes. Sums of float16 are computed in float32 and rounded once.
+    Items are read as they are: a sum of uint8 takes the time of its bytes. Sums of float16 are computed in float32 and
+    rounded once.
 
     Examples
     --------
     >>> import numpy as np, gridwise_py as gw
-    >>> int(gw.sum(np.arange(10, dtype=np.uint32)))
-    45
-    >>> gw.sum([1, 2, 3])
-    np.int64(6)
     >>> gw.sum(np.ones((2, 3), dtype=np.float32), axis=0)
     array([2., 2., 2.], dtype=float32)
-    >>> x = np.full(3, 2**31, dtype=np.uint32)
-    >>> int(gw.sum(x)), int(gw.sum(x, dtype=np.uint32))
-    (6442450944, 2147483648)
+    >>> x = np.array([200, 100, 50], dtype=np.uint8)
+    >>> gw.sum(x), gw.sum(x, dtype=np.uint8)
+    (np.uint64(350), np.uint8(94))
+    >>> gw.sum(x, where=x > 60)
+    np.uint64(300)
+    >>> y = np.array([1e8, 1, -1e8, 1], dtype=np.float32)
+    >>> gw.sum(y, compensated=True)  # without it the ones are lost: 1e8 + 1 is 1e8 in float32
+    np.float32(2.0)
+    >>> gw.sum(np.full(1000, 0.5, dtype=np.float32), deterministic=True)
+    np.float32(500.0)
     """
 
 
 @_summing(Multiply)
 def prod() -> None:
     """Return the product of `x`, or products along an axis.
+
+    `dtype`, `where` and ``deterministic`` are those of `sum`; a product cannot be compensated.
 
     {parameters}
 
@@ -662,6 +674,8 @@ def prod() -> None:
     >>> import numpy as np, gridwise_py as gw
     >>> gw.prod(np.array([2, 3, 4], dtype=np.int32))
     np.int64(24)
+    >>> gw.prod(np.array([2, 3, 4], dtype=np.float32), where=[True, False, True])
+    np.float32(8.0)
     """
 
 
@@ -669,9 +683,15 @@ def prod() -> None:
 def nansum() -> None:
     """Return the sum of the items that are not NaN; 0 of none.
 
-    Integers have no NaN. Of an Array that has, items have up to 4 bytes.
+    Options are those of `sum`. Integers have no NaN. Of an Array that has, items have up to 4 bytes.
 
     {parameters}
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.nansum(np.array([1, np.nan, 2], dtype=np.float32))
+    np.float32(3.0)
     """
 
 
@@ -679,9 +699,15 @@ def nansum() -> None:
 def nanprod() -> None:
     """Return the product of the items that are not NaN; 1 of none.
 
-    Integers have no NaN. Of an Array that has, items have up to 4 bytes.
+    Options are those of `prod`. Integers have no NaN. Of an Array that has, items have up to 4 bytes.
 
     {parameters}
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.nanprod(np.array([2, np.nan, 4], dtype=np.float32))
+    np.float32(8.0)
     """
 
 
@@ -745,6 +771,8 @@ def _extreme(call: str, op: BinOp, skips_nan: bool = False) -> ExtremeCall:
 def min() -> None:
     """Return the smallest item of `x`, or those along an axis; NaN where there is one.
 
+    The result has the dtype of `x`, and always the same bits. `where` needs `initial`: the result where no item counts.
+
     {parameters}
 
     Examples
@@ -752,12 +780,16 @@ def min() -> None:
     >>> import numpy as np, gridwise_py as gw
     >>> gw.min(np.array([[3, 1], [2, 5]], dtype=np.uint32), axis=0)
     array([2, 1], dtype=uint32)
+    >>> gw.min([3, 1, 2], where=[True, False, True], initial=9)
+    np.int64(2)
     """
 
 
 @_extreme(Max)
 def max() -> None:
     """Return the largest item of `x`, or those along an axis; NaN where there is one.
+
+    The result has the dtype of `x`, and always the same bits. `where` needs `initial`: the result where no item counts.
 
     {parameters}
 
@@ -766,6 +798,8 @@ def max() -> None:
     >>> import numpy as np, gridwise_py as gw
     >>> gw.max(np.array([[3, 1], [2, 5]], dtype=np.uint32), axis=0)
     array([3, 5], dtype=uint32)
+    >>> gw.max([3, 9, 4], where=[True, False, True], initial=0)
+    np.int64(4)
     """
 
 
@@ -776,6 +810,12 @@ def nanmin() -> None:
     Integers have no NaN. Of an Array that has, items have up to 4 bytes.
 
     {parameters}
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.nanmin(np.array([3, np.nan, 2], dtype=np.float32))
+    np.float32(2.0)
     """
 
 
@@ -786,4 +826,10 @@ def nanmax() -> None:
     Integers have no NaN. Of an Array that has, items have up to 4 bytes.
 
     {parameters}
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.nanmax(np.array([3, np.nan, 2], dtype=np.float32))
+    np.float32(3.0)
     """

@@ -28,9 +28,9 @@ from .scans import scan
 class Rolling:
     """What `rolling` returns: windows, of which each method computes something, one item for each of `x`.
 
-    Results are Arrays if `x` is one, else numpy arrays: of float32 for items of float32, else of float64, or of float32
-    on a device that does not compute with it. They are NaN where a window has fewer than `min_periods` valid items:
-    those that are neither NaN nor, as in pandas, infinite.
+    Results are Arrays if `x` is one, else numpy arrays. Items of float32 give float32, others float64 where the device
+    computes with it. They are NaN where a window has fewer than `min_periods` valid items: those that are neither NaN
+    nor, as in pandas, infinite.
     """
 
     def __init__(self, items: Array, shape: tuple[int, ...], axis: int, is_host: bool, **options: Any):

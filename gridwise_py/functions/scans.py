@@ -136,6 +136,9 @@ def _accumulating(call: str, op: BinOp) -> CumSumCall:
 def cumsum() -> None:
     """Return the inclusive prefix sums.
 
+    Dtypes, ``deterministic`` and ``compensated`` are as in `sum`: integers give int64 or uint64 unless `dtype` says
+    otherwise.
+
     {parameters}
 
     Examples
@@ -148,6 +151,8 @@ def cumsum() -> None:
     >>> gw.cumsum(np.ones((2, 3), dtype=np.float32), axis=1)
     array([[1., 2., 3.],
            [1., 2., 3.]], dtype=float32)
+    >>> gw.cumsum(np.array([1e8, 1, -1e8, 1], dtype=np.float32), compensated=True)
+    array([1.e+08, 1.e+08, 1.e+00, 2.e+00], dtype=float32)
     """
 
 

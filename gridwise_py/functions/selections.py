@@ -224,6 +224,12 @@ def extract(condition: Selectable, x: Selectable, *, device: wgpu.GPUDevice | No
     -------
     numpy.ndarray or Array
         Of one dimension; an Array carries its count.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.extract([True, False, True], [1, 2, 3])
+    array([1, 3])
     """
     call = Call("gw.extract()")
     return compress(call.ravel("condition", condition), call.ravel("x", x), device=device)
@@ -328,6 +334,12 @@ def nonzero(x: Selectable, *, device: wgpu.GPUDevice | None = None) -> tuple[Any
     """Return the positions of the items that are not 0, with an array for each dimension; see `flatnonzero`.
 
     An expression has one dimension.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.nonzero(np.array([[0, 3], [5, 0]]))
+    (array([0, 1]), array([1, 0]))
     """
     call = "gw.nonzero()"
     if isinstance(x, FUSED) and not isinstance(x, Array):
@@ -406,6 +418,12 @@ def run_length_encode(x: Selectable, *, equal_nan: bool = True, device: wgpu.GPU
     -------
     RunLengths
         ``values``, ``starts`` and ``lengths``.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.run_length_encode(np.array([3, 3, 1]))
+    RunLengths(values=array([3, 1]), starts=array([0, 2]), lengths=array([2, 1]))
     """
     call = Call("gw.run_length_encode()", device, {"keys": "x"})
     kind = call.take("keys", x, chunked=True)
@@ -493,6 +511,12 @@ def unique_inverse(x: HostItems | Array, *, device: wgpu.GPUDevice | None = None
     """Return the unique items, sorted, and for each item of `x` the index of its equal; see `unique_values`.
 
     ``values[inverse_indices]`` is `x`.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.unique_inverse(np.array([5, 1, 5])).inverse_indices
+    array([1, 0, 1])
     """
     return UniqueInverse(**_unique("gw.unique_inverse()", x, device, equal_nan=False, inverse=True))
 

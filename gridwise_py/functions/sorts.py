@@ -486,6 +486,12 @@ def partition() -> None:
     All items are sorted; `top_k` is faster.
 
     {parameters}
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.partition(np.array([3, 1, 2]), 1)
+    array([1, 2, 3])
     """
 
 
@@ -494,6 +500,12 @@ def argpartition() -> None:
     """Return indices that partition items at the k-th, as `partition` does: intp for numpy, u32 for an Array.
 
     {parameters}
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.argpartition(np.array([3, 1, 2]), 1)
+    array([1, 2, 0])
     """
 
 

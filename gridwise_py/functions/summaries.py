@@ -578,6 +578,12 @@ def nanargmax() -> None:
     up to 4 bytes.
 
     {parameters}
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.nanargmax(np.array([1, np.nan, 2], dtype=np.float32))
+    np.int64(2)
     """
 
 
@@ -797,6 +803,12 @@ def count_nonzero(
     -------
     numpy.intp, numpy.ndarray or Array
         An Array of u32 where `x` is on the GPU.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.count_nonzero(np.array([0, 3, 5]))
+    np.int64(2)
     """
     call = "gw.count_nonzero()"
     given: Any = x if isinstance(x, (Operators, StructExpression, ChunkedArray)) else argument_array(call, "x", x)
@@ -959,6 +971,12 @@ def _divide(of: Combination, items: np.ndarray, where: Any) -> Any:
 def mean() -> None:
     """Return the arithmetic mean.
 
+    Means of floats have their dtype, means of integers float64. Where the device has no float64, an Array of integers
+    gives float32. `dtype` says otherwise, and `where` which items count.
+
+    A mean of all items is compensated: it is as accurate for a billion items as for ten. With `where`, or along an
+    axis, the sum is a plain one.
+
     {parameters}
 
     Notes
@@ -970,8 +988,11 @@ def mean() -> None:
     Examples
     --------
     >>> import numpy as np, gridwise_py as gw
-    >>> float(gw.mean(np.array([1, 2, 6], dtype=np.float32)))
-    3.0
+    >>> x = np.array([1, 2, 6], dtype=np.float32)
+    >>> gw.mean(x), gw.mean(x, where=x < 5)
+    (np.float32(3.0), np.float32(1.5))
+    >>> gw.mean([1, 2, 4], dtype=np.float32)
+    np.float32(2.3333333)
     """
 
 
@@ -979,7 +1000,15 @@ def mean() -> None:
 def nanmean() -> None:
     """Return the mean of the items that are not NaN; NaN of none.
 
+    Options are those of `mean`.
+
     {parameters}
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.nanmean(np.array([1, np.nan, 2], dtype=np.float32))
+    np.float32(1.5)
     """
 
 
@@ -1170,6 +1199,13 @@ def _spreading(call: str, outputs: tuple[Any, ...], skips_nan: bool = False):
 def var() -> None:
     """Return the variance: the mean of the squared distances from the mean.
 
+    The sum of squares is divided by n − `ddof`. numpy's default is 0, pandas' 1; `correction` is another name of it.
+    Floats keep their dtype. Integers give float64, or float32 where the device has no float64. `where` says which items
+    count.
+
+    ``deterministic=True`` gives the same bits on every GPU that rounds by IEEE 754, for more time. Without an axis, a
+    number that is added to all items costs no digits.
+
     {parameters}
 
     Notes
@@ -1189,16 +1225,29 @@ def var() -> None:
     --------
     >>> import numpy as np, gridwise_py as gw
     >>> x = np.array([1, 2, 6], dtype=np.float32)
-    >>> float(gw.var(x, ddof=1))
-    7.0
+    >>> gw.var(x, ddof=1), gw.var(x, where=x < 5)
+    (np.float32(7.0), np.float32(0.25))
+    >>> float(gw.var(np.array([100000000, 100000002])))
+    1.0
     """
 
 
 @_spreading(_DEVIATIONS)
 def std() -> None:
-    """Return the standard deviation, the square root of the variance; see `var`.
+    """Return the standard deviation, the square root of the variance.
+
+    Arguments, dtypes and accuracy are those of `var`.
 
     {parameters}
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> x = np.array([1, 3, 8], dtype=np.float32)
+    >>> gw.std(x, where=x < 5), gw.std(x[:2], ddof=1, deterministic=True)
+    (np.float32(1.0), np.float32(1.4142135))
+    >>> gw.std([[1, 3], [2, 6]], axis=1).tolist()
+    [1.0, 2.0]
     """
 
 
@@ -1206,7 +1255,15 @@ def std() -> None:
 def nanvar() -> None:
     """Return the variance of the items that are not NaN; NaN of none.
 
+    Options are those of `var`.
+
     {parameters}
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.nanvar(np.array([1, np.nan, 5], dtype=np.float32))
+    np.float32(4.0)
     """
 
 
@@ -1214,5 +1271,13 @@ def nanvar() -> None:
 def nanstd() -> None:
     """Return the standard deviation of the items that are not NaN; NaN of none.
 
+    Options are those of `var`.
+
     {parameters}
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.nanstd(np.array([1, np.nan, 5], dtype=np.float32))
+    np.float32(2.0)
     """

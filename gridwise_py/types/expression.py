@@ -191,8 +191,8 @@ class Expression(Operators):
         ``"u32"``, ``"i32"``, ``"f32"``, ``"u64"``, ``"i64"``, ``"f64"`` or ``"bool"``.
     args : tuple of Expression
     value : object
-        By kind: a leaf its Leaf or Bound, a component that and its place, a scalar its name, a number its words (a bool
-        0 or 1), a function its WgslFunction; else None.
+        By kind: a leaf's Leaf or Bound, a component's too, with its place, a scalar's name, a number's words (of a bool
+        0 or 1), a function's WgslFunction. Else None.
 
     Examples
     --------
