@@ -137,7 +137,7 @@ def test_pages_that_the_package_names_exist():
 
 #: Pages for users. Those of contributors have other readers.
 FOR_USERS = [page for page in PAGES if page.is_relative_to(ROOT / "docs") and "contribute" not in page.parts]
-MOST_WORDS = 30  # of a sentence
+MOST_WORDS, MOST_WORDS_OF_PAGES = 30, 26_000  # of a sentence, of all these pages together
 #: These say what others call things.
 OF_OTHERS = {"from-cuda-and-pytorch.md", "numpy-and-cupy.md", "array-api.md", "glossary.md"}
 
@@ -159,6 +159,8 @@ def _sentences(text):
 
 
 def _words(sentence):
+    """How many words there are; names in a row count as one."""
+    sentence = re.sub(r"CODE(?:,? (?:(?:and|or) )?CODE)+", "CODE", sentence)
     return sum(any(letter.isalnum() for letter in word) for word in sentence.split())
 
 
@@ -170,12 +172,33 @@ def test_sentences_are_told_apart():
         "**ten**", "---", "---",
     ]  # fmt: skip
     assert _words("One — `two`, 3 | −") == 3
+    assert _words("Give CODE, CODE and CODE to CODE") == 4
 
 
 @pytest.mark.parametrize("page", FOR_USERS, ids=_name)
 def test_no_sentence_is_long(page):
     sentences = _sentences(page.read_text(encoding="utf-8"))
     assert [each for each in sentences if _words(each) > MOST_WORDS] == []
+
+
+def test_no_sentence_of_the_reference_is_long(reference):
+    long = []
+    for name in gw.__all__:
+        thing = getattr(gw, name)
+        parts = {name: thing}
+        if inspect.isclass(thing):
+            parts |= {f"{name}.{each}": inspect.getattr_static(thing, each) for each in reference.own_members(thing)}
+        for label, part in parts.items():
+            if inspect.isclass(part) or inspect.isfunction(part) or isinstance(part, property):
+                text = reference.page_text(f"gridwise_py.{label}", inspect.getdoc(part) or "")
+                long += [(label, each) for each in _sentences(text) if _words(each) > MOST_WORDS]
+    assert long == []
+
+
+def test_pages_for_users_are_short():
+    """As `wc -w` counts them: code, bars of tables and addresses, too."""
+    words = {_name(page): len(page.read_text(encoding="utf-8").split()) for page in FOR_USERS}
+    assert sum(words.values()) <= MOST_WORDS_OF_PAGES, sorted(words.items(), key=lambda each: -each[1])[:5]
 
 
 def _avoided():
