@@ -76,7 +76,7 @@ def _blocks(page):
 @pytest.mark.parametrize("page", [p for p in PAGES if any(b.mark == "run" for b in _blocks(p))], ids=_name)
 def test_code_in_pages_runs(device, require, page, tmp_path, monkeypatch):
     """The blocks of a page marked with run, one after another, as one program, beside the results that some read."""
-    if page.name in ("group-by.md", "results-file.md"):
+    if page.name in ("group-by.md", "results-file.md", "tables.md"):
         require("module:pandas")
     (tmp_path / "benchmarks").symlink_to(ROOT / "benchmarks")
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""The tasks of docs/howto/tasks-with-tables.md, each against pandas on frames as pandas makes them."""
+"""The tasks of docs/howto/tables.md, each against pandas on frames as pandas makes them."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 
 pandas = pytest.importorskip("pandas")
 pytestmark = [pytest.mark.gpu, pytest.mark.needs("module:pandas")]
-PAGE = Path(__file__).parents[2] / "docs" / "howto" / "tasks-with-tables.md"
+PAGE = Path(__file__).parents[2] / "docs" / "howto" / "tables.md"
 CITIES = ["Rome", "Oslo", None]
 
 
@@ -30,7 +30,7 @@ def _sales(rng, n):
 @pytest.fixture(scope="module")
 def tasks():
     known = {}
-    exec(re.search(r"```python\n(.*?)```", PAGE.read_text(), re.S)[1], known)
+    exec("".join(re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S)), known)
     return known
 
 
