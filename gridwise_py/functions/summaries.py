@@ -991,8 +991,8 @@ def mean() -> None:
     >>> x = np.array([1, 2, 6], dtype=np.float32)
     >>> gw.mean(x), gw.mean(x, where=x < 5)
     (np.float32(3.0), np.float32(1.5))
-    >>> gw.mean([1, 2, 4], dtype=np.float32)
-    np.float32(2.3333333)
+    >>> gw.mean([1, 2, 6], dtype=np.float32)
+    np.float32(3.0)
     """
 
 
@@ -1243,9 +1243,9 @@ def std() -> None:
     Examples
     --------
     >>> import numpy as np, gridwise_py as gw
-    >>> x = np.array([1, 3, 8], dtype=np.float32)
-    >>> gw.std(x, where=x < 5), gw.std(x[:2], ddof=1, deterministic=True)
-    (np.float32(1.0), np.float32(1.4142135))
+    >>> x = np.array([2, 4, 6], dtype=np.float32)
+    >>> gw.std(x, where=x < 5), gw.std(x, ddof=1, deterministic=True)
+    (np.float32(1.0), np.float32(2.0))
     >>> gw.std([[1, 3], [2, 6]], axis=1).tolist()
     [1.0, 2.0]
     """
