@@ -615,7 +615,7 @@ def sum() -> None:
     """Return the sum of `x`, or sums along an axis.
 
     Sums of integers and bools are int64 or uint64, as in numpy; floats keep their dtype. With a `dtype` of fewer bits
-    integers wrap there. `where` says which items count.
+    integers wrap there. ``where`` says which items count.
 
     The bits of a float sum depend on the GPU, which adds in another order than numpy. ``deterministic=True`` fixes that
     order: the same bits on every GPU that rounds by IEEE 754. ``compensated=True`` does so, too, and adds up the
@@ -639,7 +639,7 @@ def sum() -> None:
     >>> gw.sum(x, where=x > 60)
     np.uint64(300)
     >>> y = np.array([1e8, 1, -1e8, 1], dtype=np.float32)
-    >>> gw.sum(y, compensated=True)  # without it the ones are lost: 1e8 + 1 is 1e8 in float32
+    >>> gw.sum(y, compensated=True)  # a plain sum loses ones
     np.float32(2.0)
     >>> gw.sum(np.full(1000, 0.5, dtype=np.float32), deterministic=True)
     np.float32(500.0)
@@ -650,7 +650,7 @@ def sum() -> None:
 def prod() -> None:
     """Return the product of `x`, or products along an axis.
 
-    `dtype`, `where` and ``deterministic`` are those of `sum`; a product cannot be compensated.
+    `dtype`, ``where`` and ``deterministic`` are those of `sum`; a product cannot be compensated.
 
     {parameters}
 
@@ -771,7 +771,7 @@ def _extreme(call: str, op: BinOp, skips_nan: bool = False) -> ExtremeCall:
 def min() -> None:
     """Return the smallest item of `x`, or those along an axis; NaN where there is one.
 
-    The result has the dtype of `x`, and always the same bits. `where` needs `initial`: the result where no item counts.
+    The result has the dtype of `x`, and always the same bits. ``where`` needs `initial`: the result of no item.
 
     {parameters}
 
@@ -789,7 +789,7 @@ def min() -> None:
 def max() -> None:
     """Return the largest item of `x`, or those along an axis; NaN where there is one.
 
-    The result has the dtype of `x`, and always the same bits. `where` needs `initial`: the result where no item counts.
+    The result has the dtype of `x`, and always the same bits. ``where`` needs `initial`: the result of no item.
 
     {parameters}
 

@@ -972,9 +972,9 @@ def mean() -> None:
     """Return the arithmetic mean.
 
     Means of floats have their dtype, means of integers float64. Where the device has no float64, an Array of integers
-    gives float32. `dtype` says otherwise, and `where` which items count.
+    gives float32. `dtype` says otherwise, and ``where`` which items count.
 
-    A mean of all items is compensated: it is as accurate for a billion items as for ten. With `where`, or along an
+    A mean of all items is compensated: it is as accurate for a billion items as for ten. With ``where``, or along an
     axis, the sum is a plain one.
 
     {parameters}
@@ -1200,8 +1200,8 @@ def var() -> None:
     """Return the variance: the mean of the squared distances from the mean.
 
     The sum of squares is divided by n − `ddof`. numpy's default is 0, pandas' 1; `correction` is another name of it.
-    Floats keep their dtype. Integers give float64, or float32 where the device has no float64. `where` says which items
-    count.
+    Floats keep their dtype. Integers give float64, or float32 where the device has no float64. ``where`` says which
+    items count.
 
     ``deterministic=True`` gives the same bits on every GPU that rounds by IEEE 754, for more time. Without an axis, a
     number that is added to all items costs no digits.
