@@ -211,6 +211,8 @@ def _on_gpu(x: np.ndarray, how: str) -> Any:
 
 
 def _array_text(x: np.ndarray, most: int | None) -> str:
+    if x.dtype.kind == "M":
+        return f"np.array({x.astype(str).tolist()}, '{x.dtype.str[1:]}')"
     dtype = f"np.{np.dtype(x.dtype).name}" if x.dtype.kind != "U" else "np.str_"
     if dtype == "np.bool":
         dtype = "np.bool_"
