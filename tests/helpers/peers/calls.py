@@ -315,6 +315,7 @@ for _name in METHODS:
 def parsed(source: str) -> Call:
     """Read a call that `text` wrote; arrays of numpy in it are given as they are."""
     space: dict[str, Any] = {"np": np, "m": _Recorded(), "nan": float("nan"), "inf": float("inf"), "array": np.array}
+    space["gw"] = gw  # of `gw.count`
     space |= {how: (lambda x, how=how: Given(np.asarray(x), how)) for how in (*ON_HOST[1:], *ON_GPU)}
     space |= {"list": lambda x: Given(np.asarray(x), "list"), "tuple": lambda x: Given(np.asarray(x), "tuple")}
     call = eval(source, space)  # of files of this repository only
