@@ -113,6 +113,28 @@ def test_arrays_are_compared_on_the_gpu(device, datatype):
         differences.record(encoder, got[:5], expected)
 
 
+def test_rows_from_which_a_gpu_pays(device, tmp_path):
+    """Every operation is right beside numpy, pandas and polars; from n on means at n and at all larger ones."""
+    path = tmp_path / "pays.json"
+    done = _run("when_a_gpu_pays", "--sizes", "9-10", "--rows", 700, "--datatypes", "f64", "--json", path)
+    assert done.exit_code == 0, done.output
+    found = json.loads(path.read_text())
+    assert found["complete"]
+    assert Counter(row["n"] for row in found["results"]) == {700: 3, 512: 11, 1024: 11}
+    assert all(not row["wrong"] and len(row["sides"]) >= 3 for row in found["results"])
+    script = sys.modules["when_a_gpu_pays"]
+
+    def row(n, ours, **peers):
+        return {"n": n, "sides": {script.HOST: ours, "polars": 3.0, "pandas": 2.0, **peers}}
+
+    rows = [row(8, 1.0), row(16, 2.5), row(32, 1.9), row(64, 1.0)]
+    assert script.pays_from(rows, script.HOST) == 32
+    assert script.pays_from([*rows, row(128, None)], script.HOST) is None
+    assert script.agree([np.arange(9.0)], [np.arange(9.0) + 1e-12], "f64")
+    for wrong in (np.arange(9.0) + (np.arange(9) == 4), np.arange(8.0)):
+        assert not script.agree([wrong], [np.arange(9.0)], "f64")
+
+
 def test_what_a_call_costs(device, tmp_path, monkeypatch):
     script, path = _script("host_overhead"), tmp_path / "host.json"
     monkeypatch.setattr(script, "LOOP", 100)
