@@ -173,5 +173,15 @@ def filled(readme: str) -> str:
     return readme
 
 
+def cited(citation: str) -> str:
+    """CITATION.cff with the version, and the day that CHANGELOG.md has for it, if it has one."""
+    number = gw.__version__.partition(".dev")[0]
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    citation = re.sub(r"^version: .*", f"version: {number}", citation, flags=re.MULTILINE)
+    day = re.search(rf"^## \[{re.escape(number)}\] - (\S+)", changes, re.MULTILINE)
+    return re.sub(r"(?<=^date-released: ).*", f'"{day[1]}"', citation, flags=re.MULTILINE) if day else citation
+
+
 if __name__ == "__main__":
-    README.write_text(filled(README.read_text(encoding="utf-8")), encoding="utf-8")
+    for path, made in ((README, filled), (ROOT / "CITATION.cff", cited)):
+        path.write_text(made(path.read_text(encoding="utf-8")), encoding="utf-8")

@@ -5,7 +5,7 @@
 | reference/command-line.md | the options of the command `gridwise` |
 | reference/made/ | names of numpy and pandas that are missing (gridwise_py/namespace.py) |
 | contribute/contributing.md, changelog.md, security.md | pages in the folder above docs/ |
-| start/made/ | the beginning of README.md, tested cards, and from how many rows a GPU pays (when_a_gpu_pays.py), of the results files |
+| start/made/ | README.md's beginning; results files: tested cards, and from how many rows a GPU pays |
 | benchmarks/against-peers.md, benchmarks/made/ | the results files (benchmark_pages.py) |
 | contribute/made/ | the results files of `gridwise reproduce`, and benchmarks/gates.py |
 | _static/made-keywords.js | the comments `keywords` of pages, for the search (questions.js) |
@@ -32,6 +32,7 @@ import when_a_gpu_pays
 
 import gridwise_py as gw
 from gridwise_py.cli import main as command
+from gridwise_py.display.quantities import format_count
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -101,7 +102,7 @@ def claims(document: dict[str, Any]) -> str:
 
 
 def rows_that_pay(path: Path) -> list[str]:
-    """The lines of the table of a file of benchmarks/when_a_gpu_pays.py: from how many rows each operation is faster."""
+    """A table of a file of benchmarks/when_a_gpu_pays.py: from how many rows each operation is faster."""
     if not path.exists():
         return ["Not measured yet: `python benchmarks/when_a_gpu_pays.py --json FILE` measures it on your machine.", ""]
     document = json.loads(path.read_text(encoding="utf-8"))
@@ -116,13 +117,9 @@ def rows_that_pay(path: Path) -> list[str]:
         peer, peer_ns = when_a_gpu_pays.best_peer(last) or ("", 0.0)
         least = [when_a_gpu_pays.pays_from(rows, side) for side in sides]
         times = [f"{peer_ns / ns:.3g} ×" if (ns := last["sides"][side]) else "–" for side in sides]
-        cells = [f"{name}, {datatype}", *("–" if n is None else _count(n) for n in least), _count(last["n"]), times[0]]
-        lines.append(f"| {' | '.join([*cells, f'{times[1]} {peer}'])} |")
+        counts = ["–" if n is None else format_count(n) for n in (*least, last["n"])]
+        lines.append(f"| {name}, {datatype} | {' | '.join([*counts, *times])} {peer} |")
     return [*lines, "", *make_first_screen.caption(document), ""]
-
-
-def _count(n: int) -> str:
-    return f"{n:,}"
 
 
 def made() -> dict[str, str]:

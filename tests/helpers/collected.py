@@ -33,7 +33,9 @@ def problems(path: Path, suite: str = "browser") -> list[str]:
     if not document.complete:
         found.append("the run was stopped; let it finish")
     if document.device.is_cpu:
-        found.append("the adapter is software on the CPU; choose the GPU: in the settings of the browser, or by --adapter")
+        found.append(
+            "the adapter is software on the CPU; choose the GPU: in the settings of the browser, or by --adapter"
+        )
     if not document.device.tick_period_ns:
         found.append("there are no timestamps: figures would be of the CPU's clock")
     wrong = [result for result in document.results if result.is_wrong]

@@ -3,7 +3,6 @@
 import contextlib
 import importlib.util
 import json
-import re
 import subprocess
 import sys
 import time
@@ -486,27 +485,21 @@ def test_cudas_side_is_a_slope_and_is_compared(device, require, tmp_path, monkey
 
 
 @pytest.mark.needs("module:altair", "module:vl_convert")
-def test_the_first_picture_is_of_right_results_on_one_gpu(tmp_path):
-    script = _script("first_picture")
-    theme = script.THEMES["dark"]
-    documents = [json.loads(path.read_text(encoding="utf-8")) for path in script.SOURCES[:2]]
-    names = ["reduce", "scan"]
-    spec = script.picture(documents, names, 1 << 28, "u32", theme)
-    assert re.search(r"driver 580.*, CUB .*, PyTorch .*; 2026", spec["title"]["subtitle"][-1])
-    assert spec["config"]["background"] == theme.page
-    for row in documents[0]["results"]:  # so its right result is of the other file
-        row["correct"] = row["correct"] and row["primitive"] != "reduce"
-    documents[0]["device"]["driver"] = "2"
-    with pytest.raises(script.click.UsageError, match="different GPUs"):
-        script.picture(documents, names, 1 << 28, "u32", theme)
-    with pytest.raises(script.click.UsageError, match="no right result of sort"):
-        script.picture([{**documents[1], "results": []}, documents[1]], ["sort"], 7, "u32", theme)
-    done = _run("first_picture", "-o", tmp_path / "first")
+def test_the_first_picture_has_the_tables_of_a_file(tmp_path):
+    sides = {"pandas": 9e9, "polars": 1e9, "gridwise_py, numpy to numpy": 2e8, "gridwise_py, resident": 1e7}
+    row = {"operation": "join", "datatype": "f64", "n": 10**8, "sides": sides, "wrong": []}
+    path = tmp_path / "pays.json"
+    made = {"device": {"adapter": "NVIDIA H200"}, "results": [row, {**row, "n": 4096, "operation": "sum"}]}
+    path.write_text(json.dumps(made))
+    done = _run("first_picture", path, "-o", tmp_path / "first")
     assert done.exit_code == 0, done.output
     for theme in ("light", "dark"):
         text = (tmp_path / f"first-{theme}.svg").read_text(encoding="utf-8")
-        assert script.THEMES[theme].page in text
-        assert "PyTorch" in text
+        assert sys.modules["first_picture"].THEMES[theme].page in text
+        assert all(words in text for words in ("NVIDIA H200", "200 ms, 5 ×", "10.0 ms, 100 ×", "9.00 s<", "join"))
+        assert "sum" not in text
+    path.write_text(json.dumps({**made, "results": [{**row, "wrong": ["polars"]}]}))
+    assert "no right tables" in _run("first_picture", path).output
 
 
 # ---- chains, and CUB beside us

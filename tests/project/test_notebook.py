@@ -25,7 +25,8 @@ TIME = r"\d[\d.]* (ns|µs|ms|s)"
 
 #: Cells that follow README's, by what they show. The last line of a cell is shown, as notebooks do.
 CELLS = {
-    "own kernel": """saxpy = gw.Kernel(
+    "own kernel": """device = x.device
+saxpy = gw.Kernel(
     device,
     '''
     @group(0) @binding(0) var<storage, read> x: array<f32>;
