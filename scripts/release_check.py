@@ -26,6 +26,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
 
 from packaging.version import Version
@@ -173,7 +174,11 @@ def main() -> None:
     given = parser.parse_args()
     not_checked = ["the work tree has changes that are not committed"] if run("git", "status", "-s", cwd=ROOT) else []
     version = runpy.run_path(str(ROOT / "gridwise_py" / "_version.py"))["__version__"]
-    text = notes(version, (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), given.tag)
+    from hatch_readme import absolute
+
+    repository = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]["Repository"]
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    text = absolute(notes(version, changelog, given.tag), repository, "main" if "dev" in version else f"v{version}")
     workflows = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
     for schema, files in {
         "github-workflows": workflows,
