@@ -137,9 +137,9 @@ def test_figures_of_tables_and_kernels_are_said_with_their_machine(screen, pages
     assert "when_a_gpu_pays.py" in pages.rows_that_pay(tmp_path / "no.json")[0]
     host, resident = pages.when_a_gpu_pays.HOST, pages.when_a_gpu_pays.RESIDENT
 
-    def row(n, ours, on_gpu):
+    def row(n, ours, on_gpu, datatype="f64"):
         sides = {"pandas": 9e6, "polars": 4e6, host: ours, resident: on_gpu}
-        return {"operation": "join", "datatype": "f64", "n": n, "sides": sides, "wrong": []}
+        return {"operation": "join", "datatype": datatype, "n": n, "sides": sides, "wrong": []}
 
     made = {
         "context": {
@@ -148,7 +148,7 @@ def test_figures_of_tables_and_kernels_are_said_with_their_machine(screen, pages
         },
         "device": {"adapter": "NVIDIA H200", "driver": "1.2", "backend": "Vulkan"},
         "cpu": "A Xeon", "peers": {"pandas": "3", "polars": None}, "printed": "old  1 ms\nnew  2 ms\n",
-        "results": [row(1 << 12, 5e6, 4.5e6), row(1 << 14, 5e6, 2e6), row(1 << 16, 2e6, None)],
+        "results": [row(1 << 12, 5e6, 4.5e6), row(1 << 14, 5e6, 2e6), row(1 << 16, 2e6, None), row(1 << 10, 1e6, 1e6, "f32")],
     }  # fmt: skip
     about = (
         "NVIDIA H200 (driver 1.2, Vulkan), A Xeon (16 cores), wgpu-py 0.32, gridwise_py 0.2.0, pandas 3; "
@@ -156,11 +156,11 @@ def test_figures_of_tables_and_kernels_are_said_with_their_machine(screen, pages
     )
     (tmp_path / "pays.json").write_text(json.dumps(made))
     _, _, line, *rest = pages.rows_that_pay(tmp_path / "pays.json")
-    assert line == "| join, f64 | 2^16 | – | 2^16 | 2 × | – polars |"
+    assert line == "| join | 2^16 | – | 2^16 | 2 × | – polars |"
     assert about in rest
     made["results"][2]["sides"][resident] = 1e6
     (tmp_path / "pays.json").write_text(json.dumps(made))
-    assert pages.rows_that_pay(tmp_path / "pays.json")[2] == "| join, f64 | 2^16 | 2^14 | 2^16 | 2 × | 4 × polars |"
+    assert pages.rows_that_pay(tmp_path / "pays.json")[2] == "| join | 2^16 | 2^14 | 2^16 | 2 × | 4 × polars |"
     assert screen.output(made)[0] == "On NVIDIA H200 (1.2, 29 November 2026):"
     assert screen.output(made)[2:4] == ["old  1 ms", "new  2 ms"]
 
