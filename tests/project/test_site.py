@@ -148,7 +148,9 @@ def test_figures_of_tables_and_kernels_are_said_with_their_machine(screen, pages
         },
         "device": {"adapter": "NVIDIA H200", "driver": "1.2", "backend": "Vulkan"},
         "cpu": "A Xeon", "peers": {"pandas": "3", "polars": None}, "printed": "old  1 ms\nnew  2 ms\n",
-        "results": [row(1 << 12, 5e6, 4.5e6), row(1 << 14, 5e6, 2e6), row(1 << 16, 2e6, None), row(1 << 10, 1e6, 1e6, "f32")],
+        "results": [
+            row(1 << 12, 5e6, 4.5e6), row(1 << 14, 5e6, 2e6), row(1 << 16, 2e6, None), row(1 << 10, 1e6, 1e6, "f32"),
+        ],
     }  # fmt: skip
     about = (
         "NVIDIA H200 (driver 1.2, Vulkan), A Xeon (16 cores), wgpu-py 0.32, gridwise_py 0.2.0, pandas 3; "
