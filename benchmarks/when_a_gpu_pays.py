@@ -33,7 +33,7 @@ HOST, RESIDENT = "gridwise_py, numpy to numpy", "gridwise_py, resident"
 KEYS = {"f32": np.uint32, "f64": np.int64}
 WINDOW, PLACES, ROWS_A_GROUP, ROWS_A_KEY = 100, 1 << 20, 100, 4
 #: Calls of a side: at least 3 after the first, until 0.15 s; a peer's that takes over a second is made once.
-LEAST_CALLS, MOST_CALLS, BUDGET_NS, LONG_NS = 4, 30, 150_000_000, 1_000_000_000
+LEAST_CALLS, MOST_CALLS, BUDGET_NS, LONG_NS = 3, 30, 150_000_000, 1_000_000_000
 
 pd: Any = None
 pl: Any = None
@@ -219,18 +219,35 @@ def agree(got: Sequence[Any], expected: Sequence[Any], datatype: str) -> bool:
     return True
 
 
+def time_ns(call: Callable[[], Any]) -> tuple[int, Any]:
+    """Return how long a call takes, and what it makes."""
+    begin_ns = time.perf_counter_ns()
+    made = call()
+    return time.perf_counter_ns() - begin_ns, made
+
+
+def settle(call: Callable[[], Any]) -> None:
+    """Call until three calls in a row are about as fast as the fastest, for a second: kernels are compiled beside."""
+    best_ns, calm, end_s = float("inf"), 0, time.monotonic() + 1
+    while calm < 3 and time.monotonic() < end_s:
+        ns, _ = time_ns(call)
+        best_ns = min(best_ns, ns)
+        calm = calm + 1 if ns < 1.5 * best_ns else 0
+
+
 def times_ns(side: Side, compiles: bool) -> tuple[list[int], Any]:
     """Return the times of calls, and the last result; the first one counts only if it is long and compiled nothing."""
+    first_ns, made = time_ns(side.call)
+    if first_ns > LONG_NS and not compiles:
+        return [first_ns], made
+    if compiles:
+        settle(side.call)
     times: list[int] = []
-    made: Any = None
     while len(times) < LEAST_CALLS or (sum(times) < BUDGET_NS and len(times) < MOST_CALLS):
         made = None  # what the last call made is free for the next one
-        begin_ns = time.perf_counter_ns()
-        made = side.call()
-        times.append(time.perf_counter_ns() - begin_ns)
-        if len(times) == 1 and times[0] > LONG_NS and not compiles:
-            return times, made
-    return times[1:], made
+        ns, made = time_ns(side.call)
+        times.append(ns)
+    return times, made
 
 
 def measured(name: str, sides: Mapping[str, Side], n: int, datatype: str) -> dict[str, Any]:

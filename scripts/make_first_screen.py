@@ -1,9 +1,9 @@
-"""What README.md says of machines and versions: the table "tested on", made from results files, and two lines.
+"""What README.md says of machines and versions, and the table of tested cards, made from results files.
 
 Usage: python scripts/make_first_screen.py
 
-Writes them into README.md, between their marks. The start page of the site is made from README.md
-(docs/_ext/made_pages.py), with the files as they are at that build.
+Writes README's lines between their marks. The start page of the site is made from README.md (docs/_ext/made_pages.py),
+and the page of tested cards has the table, with the files as they are at that build.
 """
 
 from __future__ import annotations
@@ -21,11 +21,14 @@ import gridwise_py as gw
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
 RESULTS = ROOT / "benchmarks" / "results"
-#: The file of the picture (benchmarks/peers/first_picture.py).
-PICTURE = RESULTS / "h200" / "first.json"
+#: Of the picture (benchmarks/first_picture.py), and what README's kernels printed (benchmarks/readme_output.py). Until
+#: they are there, README keeps what it has.
+PICTURE, OUTPUT = (RESULTS / "h200" / name for name in ("when_a_gpu_pays.json", "readme.json"))
 
 #: Results of tests, by the beginning of the file's name; all other files are of benchmarks.
 TESTS = {"suite": "suite", "random_plans": "random plans", "soak": "soak"}
+#: Of `gridwise bench --suite card`.
+CARD = "card"
 #: What WebGPU promises and has a row until it was tested, and what in the adapter or system of a run shows that it was.
 PROMISED = {
     ("AMD and Intel GPUs", "Vulkan"): r"\b(AMD|Radeon|Intel)\b",
@@ -68,6 +71,10 @@ def runs(folder: Path = RESULTS) -> Iterator[Run]:
             yield Run(about.adapter, about.driver, about.backend, system, page.context.time[:10], kind)
         elif isinstance(device, dict) and "adapter" in device and "versions" in context:
             yield _run(context, device, kind)
+            if context.get("suite") == CARD:
+                cases = gw.read_results(path).results
+                right = sum(case.correct is True for case in cases)
+                yield _run(context, device, CARD, f"{right} of {len(cases)} cases right")
 
 
 def _run(context: Mapping[str, Any], device: Mapping[str, str], kind: str, words: str = "") -> Run:
@@ -82,60 +89,82 @@ def _run(context: Mapping[str, Any], device: Mapping[str, str], kind: str, words
 
 def _tests(some: list[Run]) -> str:
     """The newest run of each kind of tests."""
-    newest = {run.kind: run for run in sorted(some, key=lambda run: run.day) if run.kind in TESTS.values()}
-    found = [newest[kind] for kind in TESTS.values() if kind in newest]
+    newest = {run.kind: run for run in sorted(some, key=lambda run: run.day)}
+    found = [newest[kind] for kind in (*TESTS.values(), CARD) if kind in newest]
     return "; ".join(f"{run.kind}: {', '.join(filter(None, (run.words, run.day)))}" for run in found) or "–"
+
+
+def machines(folder: Path = RESULTS) -> dict[tuple[str, ...], list[Run]]:
+    """Runs by adapter, driver and engine: first those with a suite, then by the last day."""
+    found: dict[tuple[str, ...], list[Run]] = {}
+    for run in runs(folder):
+        found.setdefault((run.adapter, run.driver, run.engine), []).append(run)
+    order = sorted(found.items(), key=lambda one: max(run.day for run in one[1]), reverse=True)
+    return dict(sorted(order, key=lambda one: all(run.kind != "suite" for run in one[1])))
+
+
+def untested(found: Mapping[tuple[str, ...], list[Run]]) -> dict[tuple[str, str], str]:
+    """What was promised and has no run."""
+    seen = " ".join(f"{run.adapter} {run.system}" for some in found.values() for run in some)
+    return {about: each for about, each in PROMISED.items() if not re.search(each, seen, re.IGNORECASE)}
 
 
 def machine_table(folder: Path = RESULTS) -> list[str]:
     """The lines of the table: machines by what ran on them, and what was promised and never tried."""
-    machines: dict[tuple[str, ...], list[Run]] = {}
-    for run in runs(folder):
-        machines.setdefault((run.adapter, run.driver, run.engine), []).append(run)
-    # First those with a suite, then by the last day.
-    order = sorted(machines.items(), key=lambda one: max(run.day for run in one[1]), reverse=True)
-    order.sort(key=lambda one: all(run.kind != "suite" for run in one[1]))
+    found = machines(folder)
     lines = ["| adapter | driver | engine | tests | benchmarks |", "| --- | --- | --- | --- | --- |"]
-    for about, some in order:
+    for about, some in found.items():
         days = sorted(run.day for run in some if run.kind == "benchmarks")
         benchmarks = " to ".join(dict.fromkeys((days[0], days[-1]))) if days else "–"
         lines.append(f"| {' | '.join([*about, _tests(some), benchmarks])} |")
-    seen = " ".join(f"{run.adapter} {run.system}" for some in machines.values() for run in some)
-    untested = (about for about, pattern in PROMISED.items() if not re.search(pattern, seen, re.IGNORECASE))
-    return lines + [f"| {name} |  | {engine} | untested | untested |" for name, engine in untested]
+    return lines + [f"| {name} |  | {engine} | untested | untested |" for name, engine in untested(found)]
+
+
+def readme_line(folder: Path = RESULTS) -> list[str]:
+    """The line that README has in place of the table."""
+    found = machines(folder)
+    tested = {run.adapter for some in found.values() for run in some if run.kind in ("suite", CARD)}
+    # Short names: what stands behind the model is the memory's size and kind, or the compiler.
+    names = sorted({re.split(r" \d+GB| \(", name)[0] for name in tested})
+    missing = ", ".join(name for name, _ in untested(found))
+    missing = f" Untested: {missing}." if missing else ""
+    return [f"Tested on {', '.join(names)}.{missing} [What ran where](docs/start/tested-on.md)."]
 
 
 def caption(document: Mapping[str, Any]) -> list[str]:
-    """The line under the picture, of a file of benchmarks/peers: its machine, versions and day."""
-    device, own = document["device"], document["context"]["versions"]
+    """The line under the picture: its machine, versions and day."""
+    device, own, peers = document["device"], document["context"]["versions"], document["peers"]
+    words = [f"{device['adapter']} (driver {device['driver']}, {device['backend']})", document["cpu"]]
+    words[1] += f" ({document['context']['host']['cpu_count']} cores)"
+    words += [f"wgpu-py {own['wgpu']}", f"gridwise_py {own['gridwise_py']}"]
+    words += [f"{name} {version}" for name, version in peers.items() if version]
+    return [f"{', '.join(words)}; {_day(document)}."]
+
+
+def _day(document: Mapping[str, Any]) -> str:
     day = date.fromisoformat(document["context"]["time"][:10])
-    peers = {name: side for row in document["results"] for name, side in row["sides"].items() if len(side) > 1}
-    words = [f"{device['adapter']} (driver {device['driver']}, {device['backend']})", f"wgpu-py {own['wgpu']}"]
-    words.append(f"gridwise_py {own['gridwise_py']}")
-    if cub := peers.get("cub", {}).get("cub_version"):
-        words.append(f"CUB {cub // 100_000}.{cub // 100 % 1000}.{cub % 100}")
-    if torch := peers.get("torch", {}).get("version"):
-        words.append(f"PyTorch {torch.partition('+')[0]}")
-    return [f"{', '.join(words)}; {day.day} {day:%B %Y}."]
+    return f"{day.day} {day:%B %Y}"
 
 
 def version() -> list[str]:
-    """The line of version, licence and repository."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    repository = project["urls"]["Repository"]
-    return [
-        f"Version {gw.__version__} ([changes](CHANGELOG.md)), licence [{project['license']}](LICENSE), repository "
-        f"[{repository.removeprefix('https://')}]({repository})."
-    ]
+    """The line of version and licence."""
+    licence = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["license"]
+    return [f"Version {gw.__version__} ([changes](CHANGELOG.md)), licence [{licence}](LICENSE)."]
+
+
+def output(document: Mapping[str, Any]) -> list[str]:
+    """What README's kernels printed, and where."""
+    device = document["device"]
+    about = f"On {device['adapter']} ({device['driver']}, {_day(document)}):"
+    return [about, "```text", *document["printed"].splitlines(), "```"]
 
 
 def filled(readme: str) -> str:
     """The page with what is made, between its marks."""
-    made = {
-        "version": version(),
-        "caption": caption(json.loads(PICTURE.read_text(encoding="utf-8"))),
-        "tested on": machine_table(),
-    }
+    made = {"tested on": [*readme_line(), *version()]}
+    for name, path, lines in (("caption", PICTURE, caption), ("output", OUTPUT, output)):
+        if path.exists():
+            made[name] = lines(json.loads(path.read_text(encoding="utf-8")))
     for name, lines in made.items():
         parts = re.split(rf"(<!-- made: {name} -->\n).*?(?=<!-- end -->)", readme, flags=re.DOTALL)
         if len(parts) != 3:
@@ -144,5 +173,15 @@ def filled(readme: str) -> str:
     return readme
 
 
+def cited(citation: str) -> str:
+    """CITATION.cff with the version, and the day that CHANGELOG.md has for it, if it has one."""
+    number = gw.__version__.partition(".dev")[0]
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    citation = re.sub(r"^version: .*", f"version: {number}", citation, flags=re.MULTILINE)
+    day = re.search(rf"^## \[{re.escape(number)}\] - (\S+)", changes, re.MULTILINE)
+    return re.sub(r"(?<=^date-released: ).*", f'"{day[1]}"', citation, flags=re.MULTILINE) if day else citation
+
+
 if __name__ == "__main__":
-    README.write_text(filled(README.read_text(encoding="utf-8")), encoding="utf-8")
+    for path, made in ((README, filled), (ROOT / "CITATION.cff", cited)):
+        path.write_text(made(path.read_text(encoding="utf-8")), encoding="utf-8")

@@ -4,7 +4,8 @@ Usage: python scripts/release_check.py [--pythons 3.11,3.12] [--strict] [--tag v
 
 The wheel and the source archive are built twice, from two copies of the last commit, and must have the same bytes.
 twine and check-wheel-contents look at them; then they are installed in an empty environment of each Python version,
-where the lines of README.md run. --out receives both, the bill of materials (CycloneDX) and the notes for the release.
+where the lines of README.md run and print what it shows. --out receives both, the bill of materials (CycloneDX) and
+the notes for the release.
 
 What could not be checked, such as a Python version that is not on this machine, is listed at the end in capitals. It
 fails the run only with --strict. --tag is for the release itself: the version must be final and fit the tag, and the
@@ -25,6 +26,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
 
 from packaging.version import Version
@@ -32,16 +34,26 @@ from packaging.version import Version
 ROOT = Path(__file__).resolve().parent.parent
 PYTHONS = "3.11,3.12,3.13,3.14"
 _NO_PYTHON = re.compile(r"no interpreter found|failed to (?:download|fetch)|could not (?:connect|find)", re.IGNORECASE)
-#: What a reader of README.md runs, in an environment without the extra `bench`, and what the command says there.
+#: What runs in an environment without the extra `bench`.
 _CORE = """
-import re, sys, gridwise_py as gw
+import sys, gridwise_py as gw, numpy as np
 assert gw.__version__ == sys.argv[1] and "site-packages" in gw.__file__, (gw.__version__, gw.__file__)
-text = open(sys.argv[2], encoding="utf-8").read()
+x = np.arange(10_000, dtype=np.uint32)[::-1]
+assert gw.sum(x) == x.sum() and (gw.sort(x) == x[::-1]).all()
+"""
+#: What a reader of README.md runs, who has pandas; the first block prints what stands below it.
+_README = """
+import contextlib, io, re, sys
+text = open(sys.argv[1], encoding="utf-8").read()
 blocks = re.findall(r"<!-- run -->\\n```python\\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
-assert blocks
-names = {}
+shown = re.search(r"^```text\\n(.*?)^```", text, re.DOTALL | re.MULTILINE)[1]
+names, printed = {}, []
 for block in blocks:
-    exec(block, names)
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        exec(block, names)
+    printed.append(out.getvalue())
+assert printed[0] == shown, printed
+assert all(kernel in printed[1] for kernel in names["kernels"]), printed
 """
 
 
@@ -79,7 +91,8 @@ def notes(version: str, changelog: str, tag: str | None = None) -> str:
     if wanted != "Unreleased":
         require(text, f"the section [{wanted}] of CHANGELOG.md is empty")
         require(re.fullmatch(r"\d{4}-\d\d-\d\d", date), f"the section [{wanted}] of CHANGELOG.md lacks its date")
-    return text + "\n"
+    # What stands before the list of changes is the page of notes.
+    return text.partition("\n### Changed\n")[0].strip() + "\n"
 
 
 def build_twice(root: Path, folder: Path) -> tuple[Path, Path]:
@@ -127,10 +140,11 @@ def try_out(version: str, python: str, archive: Path, folder: Path) -> Path | No
     pins = ("-c", ROOT / "constraints.txt", "--build-constraint", ROOT / "constraints.txt")
     install = (sys.executable, "-m", "pip", "--python", interpreter, "install", "-q", *pins)
     run(*install, archive)
-    run(interpreter, "-P", "-c", _CORE, version, ROOT / "README.md", **options)
+    run(interpreter, "-P", "-c", _CORE, version, **options)
     said = run(gridwise, "info", fails=True, **options)
     require("gridwise-py[bench]" in said, f"gridwise does not name the extra that it needs: {said}")
-    run(*install, f"{archive}[bench]")
+    run(*install, f"{archive}[bench]", "pandas")
+    run(interpreter, "-P", "-c", _README, ROOT / "README.md", **options)
     run(gridwise, "info", **options)
     run(gridwise, "bench", "scan", "--n", "2^16", "--json", "out.json", **options)  # fails if a result is wrong
     return interpreter
@@ -160,9 +174,19 @@ def main() -> None:
     given = parser.parse_args()
     not_checked = ["the work tree has changes that are not committed"] if run("git", "status", "-s", cwd=ROOT) else []
     version = runpy.run_path(str(ROOT / "gridwise_py" / "_version.py"))["__version__"]
-    text = notes(version, (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), given.tag)
+    from hatch_readme import absolute
+
+    repository = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]["Repository"]
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    text = absolute(notes(version, changelog, given.tag), repository, "main" if "dev" in version else f"v{version}")
     workflows = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
-    run(sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows", *workflows)
+    for schema, files in {
+        "github-workflows": workflows,
+        "github-issue-forms": sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("[!c][!o]*.yml")),
+        "dependabot": [ROOT / ".github" / "dependabot.yml"],
+        "citation-file-format": [ROOT / "CITATION.cff"],
+    }.items():
+        run(sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}", *files)
     with tempfile.TemporaryDirectory(prefix="gridwise-release-") as name:
         folder = Path(name)
         wheel, sdist = build_twice(ROOT, folder)

@@ -5,7 +5,7 @@
 | reference/command-line.md | the options of the command `gridwise` |
 | reference/made/ | names of numpy and pandas that are missing (gridwise_py/namespace.py) |
 | contribute/contributing.md, changelog.md, security.md | pages in the folder above docs/ |
-| start/made/ | the beginning of README.md, with figures of the results files as they are now |
+| start/made/ | README.md's beginning; results files: tested cards, and from how many rows a GPU pays |
 | benchmarks/against-peers.md, benchmarks/made/ | the results files (benchmark_pages.py) |
 | contribute/made/ | the results files of `gridwise reproduce`, and benchmarks/gates.py |
 | _static/made-keywords.js | the comments `keywords` of pages, for the search (questions.js) |
@@ -28,12 +28,15 @@ import gates
 import import_graph
 import make_first_screen
 import reference
+import when_a_gpu_pays
 
 import gridwise_py as gw
 from gridwise_py.cli import main as command
+from gridwise_py.display.quantities import format_count
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
+RESULTS = ROOT / "benchmarks" / "results" / "h200"
 #: Pages in the folder above docs/, by where the site has them.
 ABOVE = {
     "CONTRIBUTING.md": "contribute/contributing.md",
@@ -98,6 +101,28 @@ def claims(document: dict[str, Any]) -> str:
     return "\n".join([about, "", "| experiment | verdict | measured |", "| --- | --- | --- |", *lines, ""])
 
 
+def rows_that_pay(path: Path) -> list[str]:
+    """A table of a file of benchmarks/when_a_gpu_pays.py: from how many rows each operation is faster."""
+    if not path.exists():
+        return ["Not measured yet: `python benchmarks/when_a_gpu_pays.py --json FILE` measures it on your machine.", ""]
+    document = json.loads(path.read_text(encoding="utf-8"))
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for row in document["results"]:
+        if row["datatype"] == "f64":  # what frames hold; the file has float32, too
+            groups.setdefault(row["operation"], []).append(row)
+    sides = (when_a_gpu_pays.HOST, when_a_gpu_pays.RESIDENT)
+    heads = ["operation", "numpy in, numpy out", "on the GPU", "most rows", "faster then", "on the GPU"]
+    lines = [f"| {' | '.join(heads)} |", "| --- | ---: | ---: | ---: | ---: | ---: |"]
+    for name, rows in groups.items():
+        last = max(rows, key=lambda row: row["n"])
+        peer, peer_ns = when_a_gpu_pays.best_peer(last) or ("", 0.0)
+        least = [when_a_gpu_pays.pays_from(rows, side) for side in sides]
+        times = [f"{peer_ns / ns:.3g} ×" if (ns := last["sides"][side]) else "–" for side in sides]
+        counts = ["–" if n is None else format_count(n) for n in (*least, last["n"])]
+        lines.append(f"| {name} | {' | '.join([*counts, *times])} {peer} |")
+    return [*lines, "", *make_first_screen.caption(document), ""]
+
+
 def made() -> dict[str, str]:
     """The text of each file, by its path in docs/."""
     results = {
@@ -110,6 +135,8 @@ def made() -> dict[str, str]:
         **benchmark_pages.made(),
         **import_graph.made(),
         "start/made/first-screen.md": first_screen(readme),
+        "start/made/tested-on.md": "\n".join([*make_first_screen.machine_table(), ""]),
+        "start/made/when-a-gpu-pays.md": "\n".join(rows_that_pay(RESULTS / "when_a_gpu_pays.json")),
         "reference/command-line.md": command_line(),
         "reference/made/numpy-missing.txt": reference.missing_names(),
         "contribute/made/claims-h100.md": claims(results["h100/claims.json"]),

@@ -86,14 +86,14 @@ def test_each_round_visits_every_case_in_an_order_of_its_own():
 
 
 def test_the_suites_that_come_with_it_are_well():
-    assert suite_names() == ["breadth", "breadth-full", "browser", "full", "quick"]
+    assert suite_names() == ["breadth", "breadth-full", "browser", "card", "full", "quick"]
     found = {}
     for name in suite_names():
         suite = load_suite(name)
         assert suite.description
         assert replace(BENCH_PROTOCOL, **suite.protocol) != BENCH_PROTOCOL
         found[name] = {job.case.primitive for job in plan_jobs(suite.sweeps)}
-    assert found["full"] == found["quick"] == set(gw.primitives.REGISTRY)
+    assert found["full"] == found["quick"] == found["card"] == set(gw.primitives.REGISTRY)
     assert found["breadth"] == found["breadth-full"] > {"reduce_by_key", "segmented_reduce", "search", "argmax"}
     assert set(WORKLOADS) == found["full"] | found["breadth"], "each is in a suite"
     assert len(plan_jobs(load_suite("quick").sweeps)) < 90

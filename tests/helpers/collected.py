@@ -1,4 +1,4 @@
-"""What a file from somebody's browser must be to be kept in benchmarks/results/browser."""
+"""What a file from somebody's machine must be to be kept in benchmarks/results: a browser's, or a card's."""
 
 from __future__ import annotations
 
@@ -14,28 +14,30 @@ _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*-\d{4}-\d{2}-\d{2}\.json")
 _PRIVATE = re.compile(r"[\w.+-]+@[\w-]+\.\w+|/(?:home|Users)/|[A-Z]:\\\\+Users|https?://")
 
 
-def problems(path: Path) -> list[str]:
-    """Return what is wrong about a file, for its sender to mend."""
+def problems(path: Path, suite: str = "browser") -> list[str]:
+    """Return what is wrong about a file of a suite, "browser" or "card", for its sender to mend."""
     found: list[str] = []
     if not _NAME.fullmatch(path.name):
-        found.append(f"it is called {path.name}; the page suggests a name such as apple-m4-2026-01-31.json")
+        found.append(f"it is called {path.name}; take a name such as apple-m4-2026-01-31.json")
     if path.stat().st_size > MOST_BYTES:
-        found.append(f"it has {path.stat().st_size:,} bytes; save the page's file of the usual suite: {MOST_BYTES:,}")
+        found.append(f"it has {path.stat().st_size:,} bytes; save that of the suite {suite!r}: {MOST_BYTES:,}")
         return found
     try:
         document = read_results(path)
     except BadResultsFile as error:
         return [*found, str(error)]
-    if document.context.browser is None:
+    if suite == "browser" and document.context.browser is None:
         found.append("it is not the file that a page saves, but a results file; add the page's own file")
-    if document.context.suite != "browser":
-        found.append(f"it is of the suite {document.context.suite!r}, not of 'browser', so that it cannot be compared")
+    if document.context.suite != suite:
+        found.append(f"it is of the suite {document.context.suite!r}, not of {suite!r}, so that it cannot be compared")
     if not document.complete:
         found.append("the run was stopped; let it finish")
     if document.device.is_cpu:
-        found.append("the adapter is software on the CPU; choose the GPU in the settings of the browser")
+        found.append(
+            "the adapter is software on the CPU; choose the GPU: in the settings of the browser, or by --adapter"
+        )
     if not document.device.tick_period_ns:
-        found.append("the browser has no timestamps: figures would be of the CPU's clock")
+        found.append("there are no timestamps: figures would be of the CPU's clock")
     wrong = [result for result in document.results if result.is_wrong]
     found += [f"{result.name_with_n} is wrong: {result.mismatch}; open an issue with the file" for result in wrong[:3]]
     if not any(result.time_ns for result in document.results):

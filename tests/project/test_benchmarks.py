@@ -3,7 +3,6 @@
 import contextlib
 import importlib.util
 import json
-import re
 import subprocess
 import sys
 import time
@@ -111,6 +110,28 @@ def test_arrays_are_compared_on_the_gpu(device, datatype):
         assert differences.total() == total
     with pytest.raises(ValueError, match="one length"):
         differences.record(encoder, got[:5], expected)
+
+
+def test_rows_from_which_a_gpu_pays(device, tmp_path):
+    """Every operation is right beside numpy, pandas and polars; from n on means at n and at all larger ones."""
+    path = tmp_path / "pays.json"
+    done = _run("when_a_gpu_pays", "--sizes", "9-10", "--rows", 700, "--datatypes", "f64", "--json", path)
+    assert done.exit_code == 0, done.output
+    found = json.loads(path.read_text())
+    assert found["complete"]
+    assert Counter(row["n"] for row in found["results"]) == {700: 3, 512: 11, 1024: 11}
+    assert all(not row["wrong"] and len(row["sides"]) >= 3 for row in found["results"])
+    script = sys.modules["when_a_gpu_pays"]
+
+    def row(n, ours, **peers):
+        return {"n": n, "sides": {script.HOST: ours, "polars": 3.0, "pandas": 2.0, **peers}}
+
+    rows = [row(8, 1.0), row(16, 2.5), row(32, 1.9), row(64, 1.0)]
+    assert script.pays_from(rows, script.HOST) == 32
+    assert script.pays_from([*rows, row(128, None)], script.HOST) is None
+    assert script.agree([np.arange(9.0)], [np.arange(9.0) + 1e-12], "f64")
+    for wrong in (np.arange(9.0) + (np.arange(9) == 4), np.arange(8.0)):
+        assert not script.agree([wrong], [np.arange(9.0)], "f64")
 
 
 def test_what_a_call_costs(device, tmp_path, monkeypatch):
@@ -464,27 +485,21 @@ def test_cudas_side_is_a_slope_and_is_compared(device, require, tmp_path, monkey
 
 
 @pytest.mark.needs("module:altair", "module:vl_convert")
-def test_the_first_picture_is_of_right_results_on_one_gpu(tmp_path):
-    script = _script("first_picture")
-    theme = script.THEMES["dark"]
-    documents = [json.loads(path.read_text(encoding="utf-8")) for path in script.SOURCES[:2]]
-    names = ["reduce", "scan"]
-    spec = script.picture(documents, names, 1 << 28, "u32", theme)
-    assert re.search(r"driver 580.*, CUB .*, PyTorch .*; 2026", spec["title"]["subtitle"][-1])
-    assert spec["config"]["background"] == theme.page
-    for row in documents[0]["results"]:  # so its right result is of the other file
-        row["correct"] = row["correct"] and row["primitive"] != "reduce"
-    documents[0]["device"]["driver"] = "2"
-    with pytest.raises(script.click.UsageError, match="different GPUs"):
-        script.picture(documents, names, 1 << 28, "u32", theme)
-    with pytest.raises(script.click.UsageError, match="no right result of sort"):
-        script.picture([{**documents[1], "results": []}, documents[1]], ["sort"], 7, "u32", theme)
-    done = _run("first_picture", "-o", tmp_path / "first")
+def test_the_first_picture_has_the_tables_of_a_file(tmp_path):
+    sides = {"pandas": 9e9, "polars": 1e9, "gridwise_py, numpy to numpy": 2e8, "gridwise_py, resident": 1e7}
+    row = {"operation": "join", "datatype": "f64", "n": 10**8, "sides": sides, "wrong": []}
+    path = tmp_path / "pays.json"
+    made = {"device": {"adapter": "NVIDIA H200"}, "results": [row, {**row, "n": 4096, "operation": "sum"}]}
+    path.write_text(json.dumps(made))
+    done = _run("first_picture", path, "-o", tmp_path / "first")
     assert done.exit_code == 0, done.output
     for theme in ("light", "dark"):
         text = (tmp_path / f"first-{theme}.svg").read_text(encoding="utf-8")
-        assert script.THEMES[theme].page in text
-        assert "PyTorch" in text
+        assert sys.modules["first_picture"].THEMES[theme].page in text
+        assert all(words in text for words in ("NVIDIA H200", "200 ms, 5 ×", "10.0 ms, 100 ×", "9.00 s<", "join"))
+        assert "sum" not in text
+    path.write_text(json.dumps({**made, "results": [{**row, "wrong": ["polars"]}]}))
+    assert "no right tables" in _run("first_picture", path).output
 
 
 # ---- chains, and CUB beside us

@@ -7,11 +7,24 @@ import pytest
 from helpers.collected import MOST_BYTES, problems
 from helpers.page_files import page_file, raw_block, raw_result, two_blocks
 from helpers.paths import RESULTS
+from helpers.results import document, measurement
 
 
 def test_kept_files_have_no_problem():
-    for path in sorted((RESULTS / "browser").glob("*.json")):
-        assert problems(path) == [], path.name
+    for folder, suite in (("browser", "browser"), ("cards", "card")):
+        for path in sorted((RESULTS / folder).glob("*.json")):
+            assert problems(path, suite) == [], path.name
+
+
+def test_a_card_is_native_of_its_suite_and_whole(tmp_path):
+    path = tmp_path / "amd-radeon-2026-01-02.json"
+    card = document([measurement("scan", 16)])
+    card["context"]["suite"] = "card"
+    path.write_text(json.dumps(card))
+    assert problems(path, "card") == []
+    path.write_text(json.dumps({**card, "complete": False}))
+    assert problems(path, "card") == ["the run was stopped; let it finish"]
+    assert any("suite 'card', not of 'browser'" in problem for problem in problems(path))
 
 
 def _file(tmp_path, name="invented-9000-2026-01-02.json", results=None, **changed):

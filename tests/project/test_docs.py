@@ -330,7 +330,7 @@ def _small(words):
 @pytest.mark.parametrize(
     "name",
     [
-        "README.md", "docs/start/own-kernels.md", "docs/howto/compare-two-gpus.md", "docs/howto/gate-a-change.md",
+        "docs/start/own-kernels.md", "docs/howto/compare-two-gpus.md", "docs/howto/gate-a-change.md",
         "docs/howto/benchmark-my-kernels.md",
     ],
 )  # fmt: skip

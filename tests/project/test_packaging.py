@@ -54,7 +54,8 @@ def _files_below(folder: str, pattern: str) -> set[str]:
 
 
 def test_the_wheel_holds_every_module_and_shader_and_nothing_else(wheel):
-    modules = _files_below("gridwise_py", "*.py") | _files_below("gridwise_pytest", "*.py")
+    modules = {path for kind in ("py", "pyi") for path in _files_below("gridwise_py", f"*.{kind}")}
+    modules |= _files_below("gridwise_pytest", "*.py")
     shaders = {f"gridwise_py/_{name}" for name in _files_below("shaders", "*.wgsl")}
     held = {name for name in _names(wheel) if ".dist-info/" not in name}
     suites = {f"gridwise_py/_suites/{Path(name).name}" for name in _files_below("benchmarks/suites", "*.toml")}

@@ -23,7 +23,7 @@ SINCE = {
         capabilities cumsum default_device empty empty_like list_adapters max measure min prod reduce request_device
         scan sum timing_helper
     """,
-    "Unreleased": """
+    "0.2.0": """
         Expression f32 f64 i32 i64 index isfinite isinf leaf nan_to_num trunc u32 u64
         scalar bitcast ceil clip cos exp flip floor function gather
         isnan log maximum minimum next popcount previous result rint sign sin sqrt struct tanh where

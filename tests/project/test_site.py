@@ -13,6 +13,7 @@ import pytest
 import gridwise_py as gw
 from gridwise_py import cli
 from helpers.paths import ROOT
+from helpers.results import document, measurement
 
 pytestmark = [pytest.mark.needs("the repository"), pytest.mark.slow]
 
@@ -80,8 +81,18 @@ def screen(monkeypatch):
 def test_readme_says_what_the_results_files_and_the_version_say(screen):
     text = screen.README.read_text(encoding="utf-8")
     assert screen.filled(text) == text, "run: python scripts/make_first_screen.py"
-    with pytest.raises(ValueError, match="made: caption"):
-        screen.filled(text.replace("<!-- made: caption -->", ""))
+    with pytest.raises(ValueError, match="made: tested on"):
+        screen.filled(text.replace("<!-- made: tested on -->", ""))
+    assert len(text.splitlines()) <= 70
+    assert len(text.split()) <= 500
+
+
+def test_the_citation_has_the_version_and_ruff_is_the_same_everywhere(screen):
+    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert screen.cited(text) == text, "run: python scripts/make_first_screen.py"
+    assert f"version: {gw.__version__.partition('.dev')[0]}\n" in text
+    pinned = re.search(r"^ruff==(\S+)$", (ROOT / "constraints.txt").read_text(encoding="utf-8"), re.MULTILINE)[1]
+    assert f"rev: v{pinned}\n" in (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
 
 
 def test_machines_are_tested_once_a_file_of_theirs_is_there(screen, tmp_path):
@@ -109,6 +120,51 @@ def test_machines_are_tested_once_a_file_of_theirs_is_there(screen, tmp_path):
         "random plans: 2026-11-19 | 2026-11-20 to 2026-11-22 |"
     )
     assert [line.split(" | ")[0] for line in rest] == ["| AMD and Intel GPUs", "| Windows"]
+    (line,) = screen.readme_line(tmp_path)
+    assert line.startswith("Tested on Apple M4, 10 cores. Untested: AMD and Intel GPUs, Windows. [")
+    card = document([measurement("scan", 16), measurement("sort", 16)])
+    card["device"] |= {"adapter": "AMD Radeon", "driver": "9"}
+    card["context"] |= {"suite": "card"}
+    card["results"][1]["correct"] = False
+    (tmp_path / "card.json").write_text(json.dumps(card), encoding="utf-8")
+    (row,) = (line for line in screen.machine_table(tmp_path) if "Radeon" in line)
+    assert row == "| AMD Radeon | 9 | wgpu-py 0.32.0, Vulkan | card: 1 of 2 cases right, 2026-01-02 | 2026-01-02 |"
+    assert screen.readme_line(tmp_path)[0].startswith("Tested on AMD Radeon, Apple M4, 10 cores. Untested: Windows.")
+
+
+def test_figures_of_tables_and_kernels_are_said_with_their_machine(screen, pages, tmp_path):
+    """Of files of benchmarks/when_a_gpu_pays.py and readme_output.py."""
+    assert "when_a_gpu_pays.py" in pages.rows_that_pay(tmp_path / "no.json")[0]
+    host, resident = pages.when_a_gpu_pays.HOST, pages.when_a_gpu_pays.RESIDENT
+
+    def row(n, ours, on_gpu, datatype="f64"):
+        sides = {"pandas": 9e6, "polars": 4e6, host: ours, resident: on_gpu}
+        return {"operation": "join", "datatype": datatype, "n": n, "sides": sides, "wrong": []}
+
+    made = {
+        "context": {
+            "time": "2026-11-29T00:00:00", "host": {"cpu_count": 16},
+            "versions": {"gridwise_py": "0.2.0", "wgpu": "0.32"},
+        },
+        "device": {"adapter": "NVIDIA H200", "driver": "1.2", "backend": "Vulkan"},
+        "cpu": "A Xeon", "peers": {"pandas": "3", "polars": None}, "printed": "old  1 ms\nnew  2 ms\n",
+        "results": [
+            row(1 << 12, 5e6, 4.5e6), row(1 << 14, 5e6, 2e6), row(1 << 16, 2e6, None), row(1 << 10, 1e6, 1e6, "f32"),
+        ],
+    }  # fmt: skip
+    about = (
+        "NVIDIA H200 (driver 1.2, Vulkan), A Xeon (16 cores), wgpu-py 0.32, gridwise_py 0.2.0, pandas 3; "
+        "29 November 2026."
+    )
+    (tmp_path / "pays.json").write_text(json.dumps(made))
+    _, _, line, *rest = pages.rows_that_pay(tmp_path / "pays.json")
+    assert line == "| join | 2^16 | – | 2^16 | 2 × | – polars |"
+    assert about in rest
+    made["results"][2]["sides"][resident] = 1e6
+    (tmp_path / "pays.json").write_text(json.dumps(made))
+    assert pages.rows_that_pay(tmp_path / "pays.json")[2] == "| join | 2^16 | 2^14 | 2^16 | 2 × | 4 × polars |"
+    assert screen.output(made)[0] == "On NVIDIA H200 (1.2, 29 November 2026):"
+    assert screen.output(made)[2:4] == ["old  1 ms", "new  2 ms"]
 
 
 def test_the_start_page_begins_as_readme_does(pages):
@@ -118,7 +174,7 @@ def test_the_start_page_begins_as_readme_does(pages):
     assert "<picture>" not in text
     assert "(start/install.md)" in text
     assert "(contribute/changelog.md)" in text
-    assert all(part in text for part in ("pip install ./gridwise_py", "<!-- run -->", "| macOS |"))
+    assert all(part in text for part in ("pip install './gridwise_py[bench]'", "<!-- run -->", "(start/tested-on.md)"))
 
 
 # ---- the command line
