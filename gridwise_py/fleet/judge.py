@@ -11,8 +11,8 @@ the Median Absolute Deviation", 1993; 3.5 is the limit of B. Iglewicz, D. Hoagli
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -42,10 +42,11 @@ Table: TypeAlias = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class _Norm:
-    """What a case takes on healthy devices: the logarithm of the time, and its standard deviation."""
+    """What a case takes on healthy devices: the logarithm of the time, its standard deviation, and the code."""
 
     log: Table
     spread: Table
+    codes: Sequence[str | None]
 
 
 def judge(fleet: Fleet, *, gate: float = 0.03, baseline: Fleet | None = None) -> Fleet:
@@ -106,20 +107,20 @@ def _judge_group(
             logs[at], halves[at] = float(np.median(rounds)), each.half or 0.0
             ranges[at] = float(np.ptp(rounds)) if rounds.size > 1 else np.nan
     counts = np.sum(~np.isnan(logs), axis=0)
-    own = _norm(logs)
+    codes = [{each.case: each.code for each in cases} for cases in right]
+    own = replace(_norm(logs), codes=[_most_common(one.get(case) for one in codes) for case in places])
     norm, usable = _of_baseline(fleet, places, own, known) if known is not None else (own, counts >= LEAST_PEERS)
     scale = np.sqrt(np.maximum(norm.spread, _LEAST_SPREAD) ** 2 + (halves / 1.96) ** 2)
     ratios = np.where(usable, logs - norm.log, np.nan)
     slow = (ratios > math.log1p(gate)) & (ratios > _LIMIT * scale)
     fast = (-ratios > math.log1p(gate)) & (-ratios > _LIMIT * scale)
     moved = _unsteady_cases(ranges, gate)
+    alike = [[_alike(one.get(case), usual) for case, usual in zip(places, norm.codes, strict=True)] for one in codes]
+    rows = map(_Row, ratios, scale, slow, fast, moved, np.array(alike).reshape(shape))
     canary = _canary(members, known)
     kinds = _kinds(fleet, places, norm.log)
     judged = [
-        _judge_member(
-            member, _Row(ratios[row], scale[row], slow[row], fast[row], moved[row]), kinds, canary, fleet, places
-        )
-        for row, member in enumerate(members)
+        _judge_member(member, row, kinds, canary, fleet, places) for member, row in zip(members, rows, strict=True)
     ]
     first = members[0]
     group = Group(
@@ -135,18 +136,28 @@ def _judge_group(
 def _norm(logs: Table) -> _Norm:
     """Return medians and spreads of the devices' times, of each case."""
     median = np.median(logs, axis=0) if not np.isnan(logs).any() else np.nanmedian(logs, axis=0)
-    return _Norm(median, 1.4826 * np.nanmedian(np.abs(logs - median), axis=0))
+    return _Norm(median, 1.4826 * np.nanmedian(np.abs(logs - median), axis=0), ())
+
+
+def _most_common(codes: Iterable[str | None]) -> str | None:
+    return max(Counter(filter(None, codes)).items(), key=lambda one: one[::-1], default=(None,))[0]
+
+
+def _alike(code: str | None, usual: str | None) -> float:
+    return math.nan if code is None or usual is None else float(code == usual)
 
 
 def _of_baseline(fleet: Fleet, places: Sequence[int], own: _Norm, known: Group) -> tuple[_Norm, NDArray[np.bool_]]:
     """Return what a baseline says of the cases, and of which it says something."""
     cases = {(case.case, case.form): case for case in known.cases}
     log, spread, usable = own.log.copy(), own.spread.copy(), np.zeros(len(places), dtype=bool)
+    codes: list[str | None] = [None] * len(places)
     for place, case in enumerate(places):
         norm = cases.get((fleet.cases[case].name, fleet.cases[case].form))
         if norm is not None:
             log[place], spread[place], usable[place] = math.log(norm.median_ns), norm.mad, True
-    return _Norm(log, spread), usable
+            codes[place] = norm.code
+    return _Norm(log, spread, codes), usable
 
 
 def _group_case(fleet: Fleet, case: int, logs: Table, norm: _Norm, place: int) -> GroupCase:
@@ -155,6 +166,7 @@ def _group_case(fleet: Fleet, case: int, logs: Table, norm: _Norm, place: int) -
     return GroupCase(
         case=fleet.cases[case].name, form=fleet.cases[case].form, count=int(ratios.size),
         median_ns=float(np.exp(norm.log[place])), mad=float(norm.spread[place]), low=float(low), high=float(high),
+        code=norm.codes[place],
     )  # fmt: skip
 
 
@@ -177,13 +189,17 @@ def _unsteady_cases(ranges: Table, gate: float) -> Table:
 
 @dataclass(frozen=True)
 class _Row:
-    """The cases of a device: logarithms of ratios, their scales, and which are slow, fast and unsteady."""
+    """The cases of a device: logarithms of ratios, their scales, which are slow, fast and unsteady.
+
+    `alike` is 1 for the same code as the peers', 0 for another one, NaN where nobody knows.
+    """
 
     ratios: Table
     scale: Table
     slow: NDArray[np.bool_]
     fast: NDArray[np.bool_]
     moved: Table
+    alike: Table
 
 
 def _judge_member(
@@ -272,6 +288,16 @@ def _kinds(fleet: Fleet, places: Sequence[int], logs: Table) -> list[str]:
 
 
 def _explain(member: Member, row: _Row, kinds: Sequence[str], canary: float | None, slow: float) -> list[str]:
+    """Return why a device is slow, and in how many cases that is surely its own: where the code is the same."""
+    alike = row.alike[row.slow]
+    if (alike == 0).all():
+        return ["code", "asked other things of the GPU than its peers"]
+    same = int(np.nansum(alike))
+    finding = [f"the machine differs: same code in {same} of {alike.size} slow cases"] if same else []
+    return _explain_machine(member, row, kinds, canary, slow) + finding
+
+
+def _explain_machine(member: Member, row: _Row, kinds: Sequence[str], canary: float | None, slow: float) -> list[str]:
     """Return what the measurements say about why a device is slow."""
     if canary is not None and canary > 0 and abs(canary - slow) <= max(_CLOCK_SHARE * slow, _CLOCK_SLACK):
         return ["clock", f"canary {math.exp(canary):.2f} times", *member.throttle_reasons]

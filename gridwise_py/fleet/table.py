@@ -96,6 +96,11 @@ def fleet_remarks(fleet: Fleet) -> list[str]:
             "One visit to each case: a device that is slow at times, for minutes or hours, may have been missed; "
             "measure with --rounds 3."
         )
+    timed = {(each.case, each.code) for one in fleet.members for each in one.measured if each.rounds_ns}
+    if unknown := len({case for case, code in timed if code is None}):
+        found.append(
+            f"{_plural(unknown, 'case')} judged by time alone: files do not tell all that they asked of the GPU."
+        )
     several = Counter(case.name for case in fleet.cases)
     if any(count > 1 for count in several.values()):
         found.append(

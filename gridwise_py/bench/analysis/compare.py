@@ -462,7 +462,7 @@ def _incomplete_notes(old: Results, new: Results) -> Iterator[str]:
             )
 
 
-def _asked(file: Results, result: Result) -> tuple[Any, ...] | None:
+def asked_of(file: Results, result: Result) -> tuple[Any, ...] | None:
     """Return what a time of a GPU depends on, but for the machine: code, trials, engine, driver; None if unknown."""
     if result.code is None or not set(Code.DIGESTS) <= result.code.keys():
         return None
@@ -596,7 +596,7 @@ class _Matched:
             self._rows.append((Row(case, "whole", name, None, why), None))
             return
         alike = _level(self._files[0], old[0]) == _level(self._files[1], new[0])
-        asked = [_asked(file, one) for file, side in zip(self._files, (old, new), strict=True) for one in side]
+        asked = [asked_of(file, one) for file, side in zip(self._files, (old, new), strict=True) for one in side]
         same_code = None not in asked and all(one == asked[0] for one in asked)
         self._by_time += [case] * (None in asked)
         note = "no valid samples on a side; measure it again" if alike else "the run-time checks differ"
