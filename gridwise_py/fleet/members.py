@@ -69,14 +69,12 @@ def fleet_of(
     timed = any(each.rounds_ns for each in measured)
     status = Status.FAILED if not timed else Status.COMPLETE if results.complete else Status.INCOMPLETE
     errors = [each.error for each in measured if each.error is not None]
-    member = Member(
+    member = replace(Member(
         id=clean(identifier), host=clean(host), group=_sha(names), status=status, attempts=attempts,
         error=errors[0] if errors and not timed else None if timed else "no case was measured",
         file=file, sha256=sha256, wall_s=wall_s, canary_ns=float(np.median(canary)) if canary else None,
-        throttle_reasons=_throttle_reasons(results.results), measured=tuple(measured), adapter=names["adapter"],
-        adapter_type=names["adapter_type"], backend=names["backend"], driver=names["driver"],
-        gridwise_py=names["gridwise_py"],
-    )  # fmt: skip
+        throttle_reasons=_throttle_reasons(results.results), measured=tuple(measured),
+    ), **names)  # fmt: skip
     suite = results.context.suite
     suite = None if suite is None else clean(suite)
     return Fleet(suite=suite, planned=(member.id,), cases=tuple(cases), members=(member,))
@@ -131,13 +129,13 @@ def _name_apart(members: Sequence[Member]) -> list[Member]:
     return found
 
 
+def _key(case: FleetCase) -> _CaseKey:
+    return case.name, case.mode, case.form, case.moved_bytes
+
+
 def _place(member: Member, places: Sequence[int]) -> Member:
     moved = sorted((replace(each, case=places[each.case]) for each in member.measured), key=lambda each: each.case)
     return replace(member, measured=tuple(moved))
-
-
-def _key(case: FleetCase) -> _CaseKey:
-    return case.name, case.mode, case.form, case.moved_bytes
 
 
 # ---- from a results document

@@ -101,11 +101,10 @@ def fleet_remarks(fleet: Fleet) -> list[str]:
         found.append(
             f"{_plural(unknown, 'case')} judged by time alone: files do not tell all that they asked of the GPU."
         )
-    several = Counter(case.name for case in fleet.cases)
-    if any(count > 1 for count in several.values()):
+    if several := sum(count > 1 for count in Counter(case.name for case in fleet.cases).values()):
         found.append(
-            f"{_plural(sum(count > 1 for count in several.values()), 'case')} with kernels of several texts or shapes: "
-            f"these are not compared with each other."
+            f"{_plural(several, 'case')} with kernels of several texts or shapes: these are not compared with each "
+            f"other."
         )
     return found
 

@@ -314,6 +314,28 @@ def test_bisecting_skips_same_code_and_what_is_not_known(monkeypatch, slow_from,
     assert len(judged) == len(set(judged)), "none is measured twice"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        (FILE.replace("workgroups=n // size", "workgroups=(1 << 16,)"), "max-compute-workgroups-per-dimension"),
+        (FILE + "raise ValueError(3)\n", "ValueError: 3"),
+    ],
+)  # fmt: skip
+def test_a_commit_that_does_not_run_is_neither_slower_nor_not(device, require, tmp_path, monkeypatch, file, said):
+    require("git")
+    _git(tmp_path, "init", "-q")
+    for text in (FILE, file):
+        (tmp_path / "kernels.py").write_text(text)
+        (tmp_path / "part.wgsl").write_text(PART)
+        _git(tmp_path, "add", ".")
+        _git(tmp_path, "commit", "-q", "-m", "one")
+    monkeypatch.chdir(tmp_path)
+    found = CliRunner().invoke(main, ["bisect", "HEAD~1", "HEAD", "--pairs", "2", "--", "kernels.py", "work"])
+    assert (found.exit_code, said in found.output) == (125, True), found.output
+    assert "whether HEAD is slower is not known" in found.output
+
+
 def test_a_folder_alone_is_judged_as_git_bisect_run_needs_it(monkeypatch, tmp_path):
     for code, said in ((0, "is not slower"), (1, "is slower"), (125, "is not known")):
         monkeypatch.setattr(bisecting, "_judge", lambda *_, code=code: code)
