@@ -137,6 +137,7 @@ def main() -> int:
     print(f"{word}: number {options.slow_at} of {options.commits} is slower, found {places} in {seconds:.1f} s")
     if options.json:
         document = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             "adapter": adapter,
             "versions": {one: version(one) for one in ("wgpu", "numpy")} | {"python": platform.python_version()},
             "gridwise_py": gw.__version__,

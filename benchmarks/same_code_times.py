@@ -10,6 +10,7 @@ import argparse
 import json
 import random
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,7 @@ def main() -> int:
     device, rng = gw.request_device(), random.Random(0)
     sizes = [1 << power for power in range(12, options.most_n.bit_length())]
     found: dict[str, Any] = {
+        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "adapter": {key: device.adapter.info[key] for key in ("device", "backend_type", "description")},
         "alike": {"pairs": options.alike, "rows": 0, "same_code": 0, "false_regressions": 0, "findings": []},
         "others": {"pairs": options.others, "rows": 0, "same_code": 0, "kinds": {}},

@@ -50,10 +50,11 @@ def bisect(good: str, bad: str, cases: tuple[str, ...], **options: Any) -> None:
 def _halved(good: str, left: list[str], cases: tuple[str, ...], options: dict[str, Any]) -> list[str]:
     """Return the commits that may be the first slower one, given those after `good`, of which the last is slower."""
     codes, before = {good: 0, left[-1]: REGRESSION}, good
+    is_same = functools.cache(functools.partial(_is_same, cases))
     while untried := [one for one in left if one not in codes]:
         middle = untried[len(untried) // 2]
         judged = (one for one in (before, *left) if one in codes)
-        alike = next((one for one in judged if _is_same(one, middle, cases)), "")
+        alike = next((one for one in judged if is_same(one, middle)), "")
         code = codes[middle] = codes[alike] if alike else _judge(good, middle, cases, options)
         note(f"{middle[:10]}: {_WORDS[code]}{f', same code as {alike[:10]}' if alike else ''}")
         at = left.index(middle) + 1
@@ -61,7 +62,7 @@ def _halved(good: str, left: list[str], cases: tuple[str, ...], options: dict[st
             left = left[:at]
         elif code == 0:
             before, left = middle, left[at:]
-    return [one for last, one in zip([before, *left], left, strict=False) if not _is_same(last, one, cases)]
+    return [one for last, one in zip([before, *left], left, strict=False) if not is_same(last, one)]
 
 
 def _commits(good: str, bad: str) -> list[str]:
@@ -74,8 +75,7 @@ def _commits(good: str, bad: str) -> list[str]:
     return done.stdout.split()
 
 
-@functools.cache
-def _is_same(one: str, other: str, cases: tuple[str, ...]) -> bool:
+def _is_same(cases: tuple[str, ...], one: str, other: str) -> bool:
     """Whether two commits ask the same of a GPU, as far as that can be told."""
     from ..bench.ab.differ import differences, same_files
 

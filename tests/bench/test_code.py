@@ -303,7 +303,8 @@ def test_bisecting_skips_same_code_and_what_is_not_known(monkeypatch, slow_from,
         change = max(2 * judged[-1] - 1, 0)
         return bisecting.SKIP if change in unknown else int(change >= slow_from)
 
-    def is_same(one, other, cases):
+    def is_same(cases, one, other):
+        assert cases == ("scan",)
         return len({(number_of[commit] + 1) // 2 for commit in (one, other)}) == 1
 
     monkeypatch.setattr(bisecting, "_commits", lambda good, bad: [str(number) for number in range(10)])
