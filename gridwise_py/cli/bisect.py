@@ -31,8 +31,8 @@ _WORDS = {0: "not slower", REGRESSION: "slower", SKIP: "not known"}
 def bisect(good: str, bad: str, cases: tuple[str, ...], **options: Any) -> None:
     """Find the first commit between GOOD and BAD after which a case is slower, by `gridwise ab` against GOOD.
 
-    A commit that asks the same of a GPU as one that was judged is not measured, and cannot be it if that is the one
-    before. If BAD is a folder, its state alone is judged, as in: git bisect run gridwise bisect GOOD . -- CASE.
+    A commit that asks the same of a GPU as one that was judged is not measured: it gets the same answer. If BAD is a
+    folder, its state alone is judged, as in: git bisect run gridwise bisect GOOD . -- CASE.
 
     Exits with 0 if BAD is not slower, 1 if it is, 2 for bad input, and 125 if a verdict is ambiguous or a commit does
     not run, so that the commit is not known.
