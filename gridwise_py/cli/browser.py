@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from .options import AxisText, OutputFile, PrimitiveName, RawArguments, files_are_named
-from .output import LINE_EVERY_S, check_output, note, note_written, showing_progress, write_whole
+from .output import LINE_EVERY_S, check_output, note, showing_progress, write_whole
 
 
 @click.command(cls=RawArguments, short_help="Write a page that measures the GPU of a browser.")
@@ -66,8 +66,7 @@ def browser(
             sweeps, protocol, rounds=rounds, suite=name, progress=say, device=device, leave_out=_note_left_out
         )
     page = page_html(bundle)
-    write_whole(out, page, "--out")
-    note_written(out, f" ({len(page.encode()) / 1e3:.0f} kB, {len(bundle['cases'])} cases)")
+    write_whole(out, page, "--out", f" ({len(page.encode()) / 1e3:.0f} kB, {len(bundle['cases'])} cases)")
 
 
 def _note_left_out(error: Exception) -> None:

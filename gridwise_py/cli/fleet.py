@@ -35,7 +35,7 @@ from .output import (
     note,
     showing_progress,
     table_console,
-    write_whole,
+    write_document,
 )
 
 if TYPE_CHECKING:
@@ -45,11 +45,8 @@ if TYPE_CHECKING:
 _PIPE_WIDTH = 140
 #: Devices that a terminal shows at once.
 _MOST_SHOWN = 24
-#: Options that only a run on a cluster has.
-_OF_RUNS = (
-    "suite", "axes", "mode", "rounds", "seed", "isolate", "devices", "at_once", "contention", "device_timeout_s",
-    "resume", "insecure", "tls_ca", "tls_cert", "tls_key", "trials", "warmup_s", "sampling_s", "overwrite",
-)  # fmt: skip
+#: All other options are of runs on a cluster.
+_OF_FILES = ("files", "scheduler", "baseline", "gate", "json_path")
 
 
 @click.command(cls=RawArguments, short_help="Find slow, wrong and lost devices among many.")
@@ -109,14 +106,15 @@ def fleet(ctx: click.Context, /, **options: Any) -> None:
     files, scheduler, json_path = options["files"], options["scheduler"], options["json_path"]
     if (scheduler is None) == (not files):
         raise click.UsageError("give FILEs to judge, or --scheduler ADDRESS to measure on a cluster: one of the two")
-    given = [name for name in _OF_RUNS if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
-    if scheduler is None and given:
-        names = {parameter.name: parameter.opts[-1] for parameter in ctx.command.params}
-        raise click.UsageError(f"{names[given[0]]} is for runs on a cluster, --scheduler ADDRESS")
+    for parameter in ctx.command.params if scheduler is None else ():
+        given = ctx.get_parameter_source(parameter.name or "") is click.core.ParameterSource.COMMANDLINE
+        if given and parameter.name not in _OF_FILES:
+            raise click.UsageError(f"{parameter.opts[-1]} is for runs on a cluster, --scheduler ADDRESS")
     inputs = [*files, *filter(None, [options["baseline"]])]
     check_output(json_path, "--json", inputs)
-    known = _baseline(options["baseline"], options["gate"])
-    found = _on_cluster(ctx, options, known) if scheduler is not None else _from_files(options, known)
+    gate, folder = options["gate"], None if json_path is None else json_path.absolute().parent
+    known = None if options["baseline"] is None else _from_files([options["baseline"]], gate)
+    found = _on_cluster(ctx, options, known) if scheduler is not None else _from_files(files, gate, folder, known)
     if options["baseline"] is not None:
         found = replace(found, baseline=hashlib.sha256(read_file(options["baseline"])).hexdigest())
         for group in found.groups:
@@ -124,35 +122,24 @@ def fleet(ctx: click.Context, /, **options: Any) -> None:
                 what = f"{group.adapter}, {group.backend}, driver {group.driver}, gridwise_py {group.gridwise_py}"
                 note(f"gridwise: the baseline has no device such as {what}: these are compared with each other")
     if json_path is not None:
-        from ..storage.json_files import json_text
-
-        write_whole(json_path, json_text(found.to_json()) + "\n", "--json")
+        write_document(json_path, found.to_json())
     console = table_console(_PIPE_WIDTH)
     click.echo(clean_lines("\n".join(fleet_lines(found, console.width))))
     sys.exit(_exit_code(found))
 
 
-def _baseline(path: Path | None, gate: float) -> Fleet | None:
+def _from_files(files: Sequence[Path], gate: float, folder: Path | None = None, baseline: Fleet | None = None) -> Fleet:
+    """Return the judged fleet of files, whose members are named from a folder."""
     from ..fleet.files import read_fleet
     from ..fleet.judge import judge
 
-    return None if path is None else judge(read_fleet([path]), gate=gate)
-
-
-def _from_files(options: dict[str, Any], baseline: Fleet | None) -> Fleet:
-    """Return the judged fleet of the files."""
-    from ..fleet.files import read_fleet
-    from ..fleet.judge import judge
-
-    files, json_path = options["files"], options["json_path"]
     with showing_progress(PATIENCE_S, LINE_EVERY_S) as say:
         read = read_fleet(
-            files, folder=None if json_path is None else json_path.absolute().parent,
-            processes=min(8, os.cpu_count() or 1),
+            files, folder=folder, processes=min(8, os.cpu_count() or 1),
             progress=lambda done: say(f"reading: {done:,} of {len(files):,} files"),
         )  # fmt: skip
         say(f"judging {len(read.members):,} devices")
-        return judge(read, gate=options["gate"], baseline=baseline)
+        return judge(read, gate=gate, baseline=baseline)
 
 
 def _exit_code(found: Fleet) -> int:

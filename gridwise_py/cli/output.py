@@ -62,8 +62,7 @@ def write_document(path: Path, document: object, option: str = "--json", more: s
     """Write a file of JSON, and say so unless it is a stream; end with the exit code if that fails."""
     from ..storage.json_files import json_text
 
-    write_whole(path, json_text(document) + "\n", option)
-    note_written(path, more)
+    write_whole(path, json_text(document) + "\n", option, more)
 
 
 def check_output(
@@ -125,7 +124,6 @@ def write_tables(options: Mapping[str, Any], make: Callable[[], Table]) -> None:
         path = options[name]
         if path is not None:
             write_whole(path, text_of(table), f"--{name}")
-            note_written(path)
 
 
 @contextmanager
@@ -174,9 +172,10 @@ def keep_others_from(path: Path, option: str) -> None:
         sys.exit(BAD_INPUT)
 
 
-def write_whole(path: Path, text: str, option: str) -> None:
-    """Write a file completely or not at all. If that fails, end with `BAD_INPUT`."""
+def write_whole(path: Path, text: str, option: str, more: str = "") -> None:
+    """Write a file completely or not at all, and say so. If that fails, end with `BAD_INPUT`."""
     try:
         files.write_whole(path, text.encode("utf-8", "replace"))
     except OSError as error:
         sys.exit(cannot_write(option, path, error))
+    note_written(path, more)

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from .options import File, OutputFile
-from .output import PATIENCE_S, check_output, note_written, showing_progress, write_whole
+from .output import PATIENCE_S, check_output, showing_progress, write_whole
 
 
 @click.command(short_help="Turn results files into one HTML page that works offline.")
@@ -37,5 +37,4 @@ def report(files: tuple[Path, ...], out: Path, raw_limit: float) -> None:
         sources, chapters, missing = read_sources(files, fleet_chapter)
         say(f"drawing {out.name}")
         page = report_html(sources, chapters=chapters, missing=missing, raw_limit_mib=raw_limit)
-    write_whole(out, page, "--out")
-    note_written(out, f" ({out.stat().st_size / 1e6:.1f} MB)")
+    write_whole(out, page, "--out", f" ({len(page.encode()) / 1e6:.1f} MB)")

@@ -92,14 +92,19 @@ def _part(path: Path, name: str, folder: Path | None) -> _Part:
 
 
 def _member(data: Any, content: bytes, path: Path, name: str, folder: Path | None) -> Fleet:
-    if len(content) > _MOST_RESULTS_BYTES:
-        most = f"{_MOST_RESULTS_BYTES:,}"
-        raise BadResultsFile(f"{path.name}: has {len(content):,} bytes, but the file of a device has at most {most}")
+    check_size(content, path.name)
     results = document_of(data, path.name)
     return fleet_of(
         results, identifier=name, host=host_of(name), file=_name_below(path, folder),
         sha256=hashlib.sha256(content).hexdigest(),
     )  # fmt: skip
+
+
+def check_size(content: bytes, name: str) -> None:
+    """Raise BadResultsFile if the file of a device is too large."""
+    if len(content) > _MOST_RESULTS_BYTES:
+        most = f"{_MOST_RESULTS_BYTES:,}"
+        raise BadResultsFile(f"{name}: has {len(content):,} bytes, but the file of a device has at most {most}")
 
 
 def _parse_quickly(content: bytes, name: str) -> Any:

@@ -11,7 +11,7 @@ the Median Absolute Deviation", 1993; 3.5 is the limit of B. Iglewicz, D. Hoagli
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -38,14 +38,17 @@ _SPARED = 0.35
 _CHANCE = 0.5 * math.erfc(_LIMIT / math.sqrt(2))
 
 Table: TypeAlias = NDArray[np.float64]
+#: Digests of what was asked of a GPU; empty where nobody knows.
+Codes: TypeAlias = NDArray[np.str_]
 
 
 @dataclass(frozen=True)
 class _Norm:
-    """What a case takes on healthy devices: the logarithm of the time, and its standard deviation."""
+    """What a case takes on healthy devices: the logarithm of the time, its standard deviation, and the code."""
 
     log: Table
     spread: Table
+    codes: Codes
 
 
 def judge(fleet: Fleet, *, gate: float = 0.03, baseline: Fleet | None = None) -> Fleet:
@@ -99,27 +102,27 @@ def _judge_group(
     column = {case: place for place, case in enumerate(places)}
     shape = len(members), len(places)
     logs, halves, ranges = np.full(shape, np.nan), np.zeros(shape), np.full(shape, np.nan)
+    codes: Codes = np.full(shape, "", dtype="U16")
     for row, cases in enumerate(right):
         for each in cases:
             rounds = np.log(np.array(each.rounds_ns))
             at = row, column[each.case]
-            logs[at], halves[at] = float(np.median(rounds)), each.half or 0.0
+            logs[at], halves[at], codes[at] = float(np.median(rounds)), each.half or 0.0, each.code or ""
             ranges[at] = float(np.ptp(rounds)) if rounds.size > 1 else np.nan
     counts = np.sum(~np.isnan(logs), axis=0)
-    own = _norm(logs)
+    own = _norm(logs, codes)
     norm, usable = _of_baseline(fleet, places, own, known) if known is not None else (own, counts >= LEAST_PEERS)
     scale = np.sqrt(np.maximum(norm.spread, _LEAST_SPREAD) ** 2 + (halves / 1.96) ** 2)
     ratios = np.where(usable, logs - norm.log, np.nan)
     slow = (ratios > math.log1p(gate)) & (ratios > _LIMIT * scale)
     fast = (-ratios > math.log1p(gate)) & (-ratios > _LIMIT * scale)
     moved = _unsteady_cases(ranges, gate)
+    alike = np.where((codes == "") | (norm.codes == ""), np.nan, codes == norm.codes)
     canary = _canary(members, known)
     kinds = _kinds(fleet, places, norm.log)
     judged = [
-        _judge_member(
-            member, _Row(ratios[row], scale[row], slow[row], fast[row], moved[row]), kinds, canary, fleet, places
-        )
-        for row, member in enumerate(members)
+        _judge_member(member, row, kinds, canary, fleet, places)
+        for member, row in zip(members, map(_Row, ratios, scale, slow, fast, moved, alike), strict=True)
     ]
     first = members[0]
     group = Group(
@@ -132,21 +135,25 @@ def _judge_group(
     return group, _explain_by_neighbours(judged, gate)
 
 
-def _norm(logs: Table) -> _Norm:
-    """Return medians and spreads of the devices' times, of each case."""
+def _norm(logs: Table, codes: Codes) -> _Norm:
+    """Return medians and spreads of the devices' times, and the most common code, of each case."""
     median = np.median(logs, axis=0) if not np.isnan(logs).any() else np.nanmedian(logs, axis=0)
-    return _Norm(median, 1.4826 * np.nanmedian(np.abs(logs - median), axis=0))
+    columns: list[list[str]] = codes.T.tolist()
+    common = [[*Counter(filter(None, one)).most_common(1), ("", 0)][0][0] for one in columns]
+    return _Norm(median, 1.4826 * np.nanmedian(np.abs(logs - median), axis=0), np.array(common, dtype="U16"))
 
 
 def _of_baseline(fleet: Fleet, places: Sequence[int], own: _Norm, known: Group) -> tuple[_Norm, NDArray[np.bool_]]:
     """Return what a baseline says of the cases, and of which it says something."""
     cases = {(case.case, case.form): case for case in known.cases}
     log, spread, usable = own.log.copy(), own.spread.copy(), np.zeros(len(places), dtype=bool)
+    codes = np.full_like(own.codes, "")
     for place, case in enumerate(places):
         norm = cases.get((fleet.cases[case].name, fleet.cases[case].form))
         if norm is not None:
             log[place], spread[place], usable[place] = math.log(norm.median_ns), norm.mad, True
-    return _Norm(log, spread), usable
+            codes[place] = norm.code or ""
+    return _Norm(log, spread, codes), usable
 
 
 def _group_case(fleet: Fleet, case: int, logs: Table, norm: _Norm, place: int) -> GroupCase:
@@ -155,6 +162,7 @@ def _group_case(fleet: Fleet, case: int, logs: Table, norm: _Norm, place: int) -
     return GroupCase(
         case=fleet.cases[case].name, form=fleet.cases[case].form, count=int(ratios.size),
         median_ns=float(np.exp(norm.log[place])), mad=float(norm.spread[place]), low=float(low), high=float(high),
+        code=str(norm.codes[place]) or None,
     )  # fmt: skip
 
 
@@ -177,13 +185,17 @@ def _unsteady_cases(ranges: Table, gate: float) -> Table:
 
 @dataclass(frozen=True)
 class _Row:
-    """The cases of a device: logarithms of ratios, their scales, and which are slow, fast and unsteady."""
+    """The cases of a device: logarithms of ratios, their scales, which are slow, fast and unsteady.
+
+    `alike` is 1 for the same code as the peers', 0 for another one, NaN where nobody knows.
+    """
 
     ratios: Table
     scale: Table
     slow: NDArray[np.bool_]
     fast: NDArray[np.bool_]
     moved: Table
+    alike: Table
 
 
 def _judge_member(
@@ -214,6 +226,8 @@ def _judge_member(
     because: list[str] = []
     if verdict is Verdict.SLOW:
         because = _explain(member, row, kinds, canary.get(member.id), math.log(ratio or 1.0))
+        if same := int(np.nansum(row.alike[row.slow])):
+            because.append(f"the machine differs: same code in {same} of {row.slow.sum()} slow cases")
     elif verdict is Verdict.UNSTEADY:
         worst = int(np.nanargmax(row.moved))
         case = fleet.cases[places[worst]].name
@@ -273,6 +287,8 @@ def _kinds(fleet: Fleet, places: Sequence[int], logs: Table) -> list[str]:
 
 def _explain(member: Member, row: _Row, kinds: Sequence[str], canary: float | None, slow: float) -> list[str]:
     """Return what the measurements say about why a device is slow."""
+    if (row.alike[row.slow] == 0).all():
+        return ["code", "asked other things of the GPU than its peers"]
     if canary is not None and canary > 0 and abs(canary - slow) <= max(_CLOCK_SHARE * slow, _CLOCK_SLACK):
         return ["clock", f"canary {math.exp(canary):.2f} times", *member.throttle_reasons]
     of_slow = {kind for kind, is_slow in zip(kinds, row.slow, strict=True) if is_slow}

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..bench.analysis.compare import asked_of
 from ..bench.cases.mode import Mode
 from ..bench.results.model import CaseKey, Result, Results
 from ..bench.results.rounds import by_case
@@ -58,7 +59,7 @@ def fleet_of(
     measured: list[Measured] = []
     for key, of_case in visits.items():
         cases.append(_case(key, of_case))
-        measured.append(_measure(len(measured), of_case, alone_ns.get(key, ())))
+        measured.append(_measure(len(measured), of_case, alone_ns.get(key, ()), _code(results, of_case)))
     device, versions = results.device, results.context.versions
     names = {
         "adapter": clean(device.adapter), "adapter_type": clean(device.adapter_type), "backend": clean(device.backend),
@@ -68,14 +69,12 @@ def fleet_of(
     timed = any(each.rounds_ns for each in measured)
     status = Status.FAILED if not timed else Status.COMPLETE if results.complete else Status.INCOMPLETE
     errors = [each.error for each in measured if each.error is not None]
-    member = Member(
+    member = replace(Member(
         id=clean(identifier), host=clean(host), group=_sha(names), status=status, attempts=attempts,
         error=errors[0] if errors and not timed else None if timed else "no case was measured",
         file=file, sha256=sha256, wall_s=wall_s, canary_ns=float(np.median(canary)) if canary else None,
-        throttle_reasons=_throttle_reasons(results.results), measured=tuple(measured), adapter=names["adapter"],
-        adapter_type=names["adapter_type"], backend=names["backend"], driver=names["driver"],
-        gridwise_py=names["gridwise_py"],
-    )  # fmt: skip
+        throttle_reasons=_throttle_reasons(results.results), measured=tuple(measured),
+    ), **names)  # fmt: skip
     suite = results.context.suite
     suite = None if suite is None else clean(suite)
     return Fleet(suite=suite, planned=(member.id,), cases=tuple(cases), members=(member,))
@@ -130,13 +129,13 @@ def _name_apart(members: Sequence[Member]) -> list[Member]:
     return found
 
 
+def _key(case: FleetCase) -> _CaseKey:
+    return case.name, case.mode, case.form, case.moved_bytes
+
+
 def _place(member: Member, places: Sequence[int]) -> Member:
     moved = sorted((replace(each, case=places[each.case]) for each in member.measured), key=lambda each: each.case)
     return replace(member, measured=tuple(moved))
-
-
-def _key(case: FleetCase) -> _CaseKey:
-    return case.name, case.mode, case.form, case.moved_bytes
 
 
 # ---- from a results document
@@ -152,13 +151,19 @@ def _case(key: CaseKey, visits: Sequence[Result]) -> FleetCase:
     return FleetCase(name=clean(first.name_with_n), mode=key.mode.value, form=form, moved_bytes=first.moved_bytes)
 
 
-def _measure(place: int, visits: Sequence[Result], alone_ns: Sequence[float]) -> Measured:
+def _code(results: Results, visits: Sequence[Result]) -> str | None:
+    """Return a digest of what all visits asked of the GPU, which `compare` knows the same code by; None if unknown."""
+    asked = [asked_of(results, result) for result in visits if result.error is None]
+    return _sha(asked[0]) if asked and None not in asked and all(one == asked[0] for one in asked) else None
+
+
+def _measure(place: int, visits: Sequence[Result], alone_ns: Sequence[float], code: str | None) -> Measured:
     errors = [result.error for result in visits if result.error is not None]
     widths = [half for result in visits if (half := _half(result)) is not None]
     return Measured(
         case=place, rounds_ns=tuple(_medians(visits)), half=float(np.median(widths)) if widths else None,
         wrong=any(result.is_wrong for result in visits), error=_shorten(errors[0]) if errors else None,
-        alone_ns=float(np.median(alone_ns)) if alone_ns else None,
+        alone_ns=float(np.median(alone_ns)) if alone_ns else None, code=code,
     )  # fmt: skip
 
 

@@ -97,6 +97,8 @@ class Measured(Record):
         Why it was not measured.
     alone_ns : float or None
         Its time while no other device of the host was at work, where the run measured both.
+    code : str or None
+        Short sha256 of what it asked of the GPU, by which devices know the same code; None if its file does not tell.
     """
 
     case: Count
@@ -105,6 +107,7 @@ class Measured(Record):
     wrong: bool = left_out(False)
     error: _Text300 | None = left_out()
     alone_ns: _Above0 | None = left_out()
+    code: _ShortSha256 | None = left_out()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,8 +145,8 @@ class Member(Record):
         How many were judged.
     cases_slow, cases_wrong : int
     because : tuple of str
-        What the measurements say about the cause; the first is ``clock``, ``memory``, ``host``, ``shared`` or
-        ``unknown``.
+        What the measurements say about the cause; the first is ``clock``, ``memory``, ``host``, ``shared``, ``code``
+        or ``unknown``.
     """
 
     id: _Text300
@@ -198,6 +201,8 @@ class GroupCase(Record):
         1.4826 times the median absolute deviation of the logarithms, which is the standard deviation of normal ones.
     low, high : float
         The 1st and the 99th percentile of the ratios to the median.
+    code : str or None
+        What most devices asked of the GPU; a device with another one is no sick device.
     """
 
     case: _Text500
@@ -207,6 +212,7 @@ class GroupCase(Record):
     mad: _Least0
     low: _Above0
     high: _Above0
+    code: _ShortSha256 | None = left_out()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,6 @@ import json
 import re
 import secrets
 import shutil
-import socket
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -37,14 +36,12 @@ from ..errors import ArgumentError, BadResultsFile, ClusterError
 from ..storage.cache import cache_folder
 from ..storage.files import write_whole
 from ..storage.json_files import json_text
-from .files import member_path, parse_fleet
+from .files import check_size, member_path, parse_fleet
 from .judge import judge
 from .members import fleet_of, merge
 from .model import Fleet, Member, Status
 
 _TOPIC = "gridwise-fleet"
-_MIB = 1 << 20
-_MOST_BYTES = 32 * _MIB
 _POLL_S = 0.1
 #: Without a scheduler for so long, a run ends; it can be resumed.
 _GONE_S = 10.0
@@ -354,8 +351,7 @@ class _Run:
         device.wall_s += given["wall_s"]
         device.show(attempts=max(device.shown.attempts, given["attempts"]))
         try:
-            if len(content) > _MOST_BYTES:
-                raise BadResultsFile(f"{name}: {len(content):,} bytes, but results have at most {_MOST_BYTES:,}")
+            check_size(content, name)
             device.documents[phase] = parse(content, name), content
         except BadResultsFile as error:
             self._fail(device, Status.FAILED, str(error))
@@ -585,10 +581,7 @@ def _without_stamps(document: Results) -> Results:
 
 def _host_folder(run: str) -> Path | None:
     """Return the folder of a run on this host; None if none can be made: a device then begins anew after a death."""
-    base = settings.fleet_dir()
-    if base is None:
-        cache = cache_folder()
-        base = None if cache is None else cache / "fleet"
+    base = settings.fleet_dir() or ((cache := cache_folder()) and cache / "fleet")
     if base is None:
         return None
     folder = base / re.sub(r"[^A-Za-z0-9_-]+", "-", run)
@@ -612,9 +605,8 @@ def _count_attempt(path: Path | None) -> int:
     return count + 1
 
 
-def _forget(run: str) -> str:
+def _forget(run: str) -> None:
     """Remove the files of a run from this host."""
     folder = _host_folder(run)
     if folder is not None:
         shutil.rmtree(folder, ignore_errors=True)
-    return socket.gethostname()

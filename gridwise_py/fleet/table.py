@@ -96,11 +96,15 @@ def fleet_remarks(fleet: Fleet) -> list[str]:
             "One visit to each case: a device that is slow at times, for minutes or hours, may have been missed; "
             "measure with --rounds 3."
         )
-    several = Counter(case.name for case in fleet.cases)
-    if any(count > 1 for count in several.values()):
+    timed = {(each.case, each.code) for one in fleet.members for each in one.measured if each.rounds_ns}
+    if unknown := len({case for case, code in timed if code is None}):
         found.append(
-            f"{_plural(sum(count > 1 for count in several.values()), 'case')} with kernels of several texts or shapes: "
-            f"these are not compared with each other."
+            f"{_plural(unknown, 'case')} judged by time alone: files do not tell all that they asked of the GPU."
+        )
+    if several := sum(count > 1 for count in Counter(case.name for case in fleet.cases).values()):
+        found.append(
+            f"{_plural(several, 'case')} with kernels of several texts or shapes: these are not compared with each "
+            f"other."
         )
     return found
 

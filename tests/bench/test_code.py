@@ -295,20 +295,46 @@ def test_the_same_files_are_the_same_without_a_process(tmp_path):
 )  # fmt: skip
 def test_bisecting_skips_same_code_and_what_is_not_known(monkeypatch, slow_from, unknown, code, said):
     """Commits 0 to 9, of which the odd ones change what is asked of a GPU."""
-    judged = []
+    judged, number_of = [], {"v1": 0, "HEAD": 9} | {str(number): number for number in range(10)}
 
     def judge(good, commit, cases, options):
-        number = 9 if commit == "HEAD" else int(commit)
-        judged.append(number)
-        assert (good, cases, number % 2) == ("v1", ("scan",), 1)
-        return bisecting.SKIP if number in unknown else int(number >= slow_from)
+        assert (good, cases) == ("v1", ("scan",))
+        judged.append((number_of[commit] + 1) // 2)  # what it asks
+        change = max(2 * judged[-1] - 1, 0)
+        return bisecting.SKIP if change in unknown else int(change >= slow_from)
+
+    def is_same(cases, one, other):
+        assert cases == ("scan",)
+        return len({(number_of[commit] + 1) // 2 for commit in (one, other)}) == 1
 
     monkeypatch.setattr(bisecting, "_commits", lambda good, bad: [str(number) for number in range(10)])
-    monkeypatch.setattr(bisecting, "_changing", lambda good, commits, cases, say: commits[1::2])
+    monkeypatch.setattr(bisecting, "_is_same", is_same)
     monkeypatch.setattr(bisecting, "_judge", judge)
     found = CliRunner().invoke(main, ["bisect", "v1", "HEAD", "--", "scan"])
     assert (found.exit_code, said in found.stdout) == (code, True), found.output
     assert len(judged) == len(set(judged)), "none is measured twice"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        (FILE.replace("workgroups=n // size", "workgroups=(1 << 16,)"), "max-compute-workgroups-per-dimension"),
+        (FILE + "raise ValueError(3)\n", "ValueError: 3"),
+    ],
+)  # fmt: skip
+def test_a_commit_that_does_not_run_is_neither_slower_nor_not(device, require, tmp_path, monkeypatch, file, said):
+    require("git")
+    _git(tmp_path, "init", "-q")
+    for text in (FILE, file):
+        (tmp_path / "kernels.py").write_text(text)
+        (tmp_path / "part.wgsl").write_text(PART)
+        _git(tmp_path, "add", ".")
+        _git(tmp_path, "commit", "-q", "-m", "one")
+    monkeypatch.chdir(tmp_path)
+    found = CliRunner().invoke(main, ["bisect", "HEAD~1", "HEAD", "--pairs", "2", "--", "kernels.py", "work"])
+    assert (found.exit_code, said in found.output) == (125, True), found.output
+    assert "whether HEAD is slower is not known" in found.output
 
 
 def test_a_folder_alone_is_judged_as_git_bisect_run_needs_it(monkeypatch, tmp_path):

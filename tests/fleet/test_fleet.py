@@ -16,6 +16,7 @@ from gridwise_py.fleet.judge import LEAST_PEERS, judge
 from gridwise_py.fleet.members import fleet_of, host_of, merge
 from gridwise_py.fleet.model import Status, Verdict
 from gridwise_py.fleet.table import fleet_lines
+from gridwise_py.internals import Code
 from gridwise_py.storage import files
 from gridwise_py.storage.json_files import json_text
 from helpers.fleets import fleet, results
@@ -24,6 +25,7 @@ from helpers.hostile_results import HOSTILE
 from helpers.results import loaded
 
 SLOW = Verdict.SLOW
+DIGESTS = Code.DIGESTS
 
 
 def _verdicts(judged):
@@ -126,6 +128,66 @@ def test_kernels_of_another_form_are_other_cases():
     assert _verdicts(judged).pop("tuned") is Verdict.ALONE
     assert SLOW not in _verdicts(judged).values()
     assert "several texts or shapes" in "\n".join(fleet_lines(judged))
+
+
+def _with_code(factor=1.0, *, settings=None, digests=DIGESTS):
+    """The results of a device that tell what it asked of its GPU, slower by a factor."""
+    made = results(factor)
+    for result in made["results"]:
+        result["code"] = dict.fromkeys(digests, "a" * 64)
+    made["context"] = {**made["context"], "settings": settings}
+    return made
+
+
+def _judged_beside(peers, one, **options):
+    """One device beside six others: its verdict, the reasons, and all lines."""
+    parts = [fleet_of(loaded(peers), identifier=f"n{k}", host="h") for k in range(6)]
+    document = merge([*parts, fleet_of(loaded(one), identifier="one", host="h")]).to_json()
+    judged = judge(parse_fleet(json.loads(json_text(document)), "x"), **options)
+    assert SLOW not in {verdict for name, verdict in _verdicts(judged).items() if name != "one"}
+    member = _by_id(judged, "one")
+    return member.verdict, member.because, "\n".join(fleet_lines(judged))
+
+
+def test_a_time_of_the_same_code_is_a_finding_about_the_machine():
+    """By what `compare` knows it: digests, and what else a time depends on."""
+    verdict, because, lines = _judged_beside(_with_code(), _with_code(1.2))
+    assert (verdict, because) == (SLOW, ("unknown", "the machine differs: same code in 10 of 10 slow cases"))
+    assert "by time alone" not in lines
+    other = _with_code(1.2)
+    for result in other["results"]:
+        result["code"]["uniforms"] = "0" * 64
+    for one in (other, _with_code(1.2, settings={"launch_blocking": True})):
+        verdict, because, _ = _judged_beside(_with_code(), one)
+        assert (verdict, because) == (SLOW, ("code", "asked other things of the GPU than its peers"))
+    other["results"][0] = _with_code(1.2)["results"][0]
+    assert _judged_beside(_with_code(), other)[1][1] == "the machine differs: same code in 1 of 10 slow cases"
+    assert _judged_beside(_with_code(), _with_code())[:2] == (Verdict.PEERS, ())
+
+
+def test_files_without_all_digests_are_judged_by_time():
+    for peers, one, count in (
+        (results(), results(1.2), 10), (_with_code(), results(1.2), 10),
+        (_with_code(digests=DIGESTS[:3]), _with_code(1.2, digests=DIGESTS[:3]), 10),
+    ):  # fmt: skip
+        verdict, because, lines = _judged_beside(peers, one)
+        assert (verdict, because) == (SLOW, ("unknown",))
+        assert f"{count} cases judged by time alone" in lines
+
+
+def test_a_baseline_says_what_it_asked_of_the_gpu():
+    def good(document):
+        return judge(fleet_of(loaded(document), identifier="good", host="h"))
+
+    for baseline, wanted in (
+        (good(_with_code()), "the machine differs: same code in 10 of 10 slow cases"),
+        (good(_with_code(settings={"launch_blocking": True})), "asked other things of the GPU than its peers"),
+        (good(results()), None),
+    ):
+        read = parse_fleet(json.loads(json_text(baseline.to_json())), "x")
+        judged = judge(fleet_of(loaded(_with_code(1.2)), identifier="one", host="h"), baseline=read)
+        (member,) = judged.members
+        assert (member.verdict, member.because[1:]) == (SLOW, (wanted,) if wanted else ())
 
 
 def test_three_slow_cases_or_one_far_off():

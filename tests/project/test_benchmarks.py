@@ -753,3 +753,65 @@ def test_programs_for_several_gpus_run_on_any_adapter(name, words, code, tmp_pat
     found = json.loads(path.read_text())
     assert found["errors"] == {}
     assert bool(found["left_out"]) == ("--minutes 0" in words)
+
+
+# ---- the same code
+
+
+def _main(name, monkeypatch, *words):
+    module = _script(name)
+    monkeypatch.setattr(sys, "argv", [name, *map(str, words)])
+    return module, module.main
+
+
+def test_pairs_of_the_same_code_and_of_others(device, tmp_path, monkeypatch):
+    path = tmp_path / "times.json"
+    module, main = _main("same_code_times", monkeypatch, "--alike", 3, "--others", 3, "--most-n", 4096, "--json", path)
+    monkeypatch.setattr(module, "PROTOCOL", gw.SamplingProtocol(samples=12, warmup_s=0.001, max_warmup_s=0.01))
+    assert main() == 0
+    found = json.loads(path.read_text())
+    assert found["alike"]["same_code"] == found["alike"]["rows"] >= 3
+    assert found["others"]["same_code"] == 0 < found["others"]["rows"]
+    words = {"same code": ["same code"] * 2, "one that differs": ["same code", "slower"]}
+    for verdicts, code in ((words["same code"], 1), (words["one that differs"], 1), ([], 0)):
+        monkeypatch.setattr(module, "judge", lambda device, old, new, verdicts=verdicts: (verdicts, 0, []))
+        assert main() == code
+
+
+def test_commits_said_to_be_the_same_whose_texts_differ_are_counted(tmp_path, monkeypatch, require):
+    require("git")
+    path, asked = tmp_path / "same.json", []
+    module, main = _main("same_code", monkeypatch, "--last", 3, "--json", path)
+
+    def ask(commit, hashes):
+        asked.append(commit)
+        said, truth = [("same", "same"), ("differs", "differs"), ("same", "differs")][len(asked) - 1]
+        return {"commit": commit, "said": said, "second_way": truth, "units": 31, "touches": [], "first_line": ""}
+
+    monkeypatch.setattr(module, "trees", lambda commit: commit)
+    monkeypatch.setattr(module, "ask", ask)
+    assert (main(), len(asked)) == (1, 3)
+    found = json.loads(path.read_text())["summary"]
+    assert (found["same_but_texts_differ"], found["wrong"], found["over_30_units"], found["equal_trees"]) == (
+        1,
+        1,
+        3,
+        0,
+    )
+    assert found["of_these_not_same"] == [asked[1]]
+    assert (main(), len(asked)) == (1, 3), "what is done is kept"
+    monkeypatch.setattr(module, "trees", lambda commit: "")
+    path.unlink()
+    assert main() == 0
+    assert len(asked) == 3, "equal trees are not asked about"
+
+
+def test_commits_of_a_bisected_repository(tmp_path, require):
+    require("git")
+    module = _script("bisect_commits")
+    asked = types.SimpleNamespace(commits=16, slow_at=6, slower=0.05, turns=2000, n=4096, mode="hot")
+    commits, slow, counts = module.make_commits(tmp_path, asked)
+    texts = [module.git(tmp_path, "show", f"{commit}:loop.wgsl") for commit in commits]
+    assert ["i < 2100u" in text for text in texts] == [number >= 6 for number in range(1, 17)]
+    assert (commits.index(slow), len(set(commits)), sum(counts.values())) == (5, 16, 16)
+    assert (counts["slower"], min(counts.values())) == (1, 1)

@@ -346,7 +346,7 @@ def test_commands_in_pages_run(device, name, tmp_path, monkeypatch):
     assert CliRunner().invoke(cli.main, first).exit_code == 0
     ran = 0
     for words, _ in _commands(ROOT / name):
-        if words[0] != "gridwise" or words[1] in ("ab", "diff", "bisect"):  # tests/bench: test_ab.py, test_code.py
+        if words[0] != "gridwise" or words[1] in ("ab", "diff", "bisect"):  # tests/bench/test_ab.py, and below
             continue
         for word in words[2:]:
             if re.fullmatch(r"\w+\.json", word) and words[1] not in ("bench", "counts") and not Path(word).exists():
@@ -356,6 +356,48 @@ def test_commands_in_pages_run(device, name, tmp_path, monkeypatch):
         assert done.exit_code in (0, 1, 3, 7), (words, done.output)
         ran += 1
     assert ran >= 2
+
+
+def _told(name="gate-a-change.md"):
+    """What the commands of a page answer that ask no clock, in a repository: words, exit code and output of each."""
+    for words, _ in _commands(ROOT / "docs" / "howto" / name):
+        if words[1] in ("diff", "counts", "bisect") or words[1:3] == ["compare", "main_counts.json"]:
+            more = ["--overwrite"] if words[1] == "counts" else []
+            done = CliRunner().invoke(cli.main, [*words[1:], *more])
+            yield " ".join(words[:3]), (done.exit_code, done.stdout)
+
+
+def test_the_page_of_ci_says_what_its_commands_answer(device, require, tmp_path, monkeypatch):
+    """In a repository whose branch changes a comment; then its kernel, of which there are more workgroups, too."""
+    require("git")
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "howto" / "gate-a-change.md").read_text(encoding="utf-8")
+    promised = {"# 0: same on ten classes of devices; 1: what differs", "# 1: any count is more"}
+    assert all(page.count(said) == 1 for said in promised)
+    own = tmp_path / "my_kernels.py"
+    text = (ROOT / "examples" / "my_kernels.py").read_text(encoding="utf-8")
+    own.write_text(text)
+    git = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"]
+    for words in ("init -q", "add .", "commit -q -m one", "tag v1.0", "update-ref refs/remotes/origin/main HEAD"):
+        subprocess.run([*git, *words.split()], check=True)
+    own.write_text(text.replace("  var sum = 0.0;\n", "  var sum = 0.0;  // of a lane\n"))
+    subprocess.run([*git, "commit", "-q", "-a", "-m", "two"], check=True)
+    found = dict(_told())
+    assert found["gridwise diff origin/main"] == (0, "same on 10 of 10 classes: 12 of 12 cases\n")
+    assert found["gridwise counts my_kernels.py"][0] == 0
+    assert found["gridwise compare main_counts.json"] == (0, "0 counts changed, 0 of them must not\n")
+    code, said = found["gridwise bisect v1.0"]
+    assert (code, said) == (0, "HEAD is not slower than v1.0\n")
+    shutil.copy("main_counts.json", "before.json")
+    own.write_text(
+        text.replace("sum += INPUT[i]", "sum += 2 * INPUT[i]").replace(", workgroups)\n", ", 2 * workgroups)\n")
+    )
+    found = dict(_told())
+    code, said = found["gridwise diff origin/main"]
+    assert (code, "differs on 10 of 10 classes" in said.splitlines()[0]) == (1, True), said
+    assert any(line.startswith("+ ") and "{ sum += 2 * x[i]; }" in line for line in said.splitlines()), said
+    more = CliRunner().invoke(cli.main, ["compare", "before.json", "counts.json"])
+    assert (more.exit_code, "workgroups: 17 → 34" in more.output) == (1, True), more.output
 
 
 # ---- the tutorial

@@ -348,16 +348,15 @@ def _notes_of_versions(old: Results, new: Results) -> Iterator[str]:
     yield from _incomplete_notes(old, new)
 
 
-def _page_note(old: Results, new: Results, sides: tuple[str, str]) -> tuple[str, ...]:
-    """Return what can be compared, if only one file is of a page in a browser."""
-    if (old.context.browser is None) == (new.context.browser is None):
-        return ()
-    side = sides[1] if old.context.browser is None else sides[0]
-    return (
-        f"{side} was measured by a page in a browser: GPU times say what the same WGSL reaches with either compiler. "
-        f"They are no measure of a change of gridwise_py, because a browser keeps checks of indices and loops in every "
-        f"kernel. CPU walls cannot be compared: they contain the browser's own processes",
-    )
+def _page_note(old: Results, new: Results, sides: tuple[str, str]) -> Iterator[str]:
+    """Yield what can be compared, if only one file is of a page in a browser."""
+    if (old.context.browser is None) != (new.context.browser is None):
+        side = sides[1] if old.context.browser is None else sides[0]
+        yield (
+            f"{side} was measured by a page in a browser: GPU times say what the same WGSL reaches with either "
+            f"compiler. They are no measure of a change of gridwise_py, because a browser keeps checks of indices and "
+            f"loops in every kernel. CPU walls cannot be compared: they contain the browser's own processes"
+        )
 
 
 def _tool_notes(old: Results, new: Results) -> Iterator[str]:
@@ -377,19 +376,17 @@ def _software_note(old: Results, new: Results) -> tuple[str, ...]:
     return (f"{who} software on the CPU: such times are the CPU's.",)
 
 
-def _clock_note(old: Results, new: Results) -> tuple[str, ...]:
-    """Return a note if one file was measured with the GPU's clock held, and the other one without."""
-    if old.context.browser or new.context.browser:
-        return ()  # a page cannot hold the clock
+def _clock_note(old: Results, new: Results) -> Iterator[str]:
+    """Yield a note if one file was measured with the GPU's clock held, and the other one without."""
     states = old.context.clock, new.context.clock
-    if "held" not in states or states[0] == states[1]:
-        return ()
-    held, other = ("OLD", "NEW") if states[0] == "held" else ("NEW", "OLD")
-    how = "did not hold" if "not held" in states else "may not have held"
-    return (
-        f"{held} held the GPU's clock, and {other} {how} it: rows of mode latency and short runs may differ by the "
-        f"clock alone; measure both with one version of gridwise",
-    )
+    of_page = old.context.browser or new.context.browser  # which cannot hold the clock
+    if not of_page and "held" in states and states[0] != states[1]:
+        held, other = ("OLD", "NEW") if states[0] == "held" else ("NEW", "OLD")
+        how = "did not hold" if "not held" in states else "may not have held"
+        yield (
+            f"{held} held the GPU's clock, and {other} {how} it: rows of mode latency and short runs may differ by the "
+            f"clock alone; measure both with one version of gridwise"
+        )
 
 
 def _environment_notes(old: Results, new: Results, sides: tuple[str, str]) -> Iterator[str]:
@@ -462,7 +459,7 @@ def _incomplete_notes(old: Results, new: Results) -> Iterator[str]:
             )
 
 
-def _asked(file: Results, result: Result) -> tuple[Any, ...] | None:
+def asked_of(file: Results, result: Result) -> tuple[Any, ...] | None:
     """Return what a time of a GPU depends on, but for the machine: code, trials, engine, driver; None if unknown."""
     if result.code is None or not set(Code.DIGESTS) <= result.code.keys():
         return None
@@ -596,7 +593,7 @@ class _Matched:
             self._rows.append((Row(case, "whole", name, None, why), None))
             return
         alike = _level(self._files[0], old[0]) == _level(self._files[1], new[0])
-        asked = [_asked(file, one) for file, side in zip(self._files, (old, new), strict=True) for one in side]
+        asked = [asked_of(file, one) for file, side in zip(self._files, (old, new), strict=True) for one in side]
         same_code = None not in asked and all(one == asked[0] for one in asked)
         self._by_time += [case] * (None in asked)
         note = "no valid samples on a side; measure it again" if alike else "the run-time checks differ"

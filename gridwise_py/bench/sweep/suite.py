@@ -131,17 +131,21 @@ def in_rounds(jobs: Sequence[Job], rounds: int, seed: int | None) -> list[Job]:
     ArgumentError
         If there are more than 1,000,000.
     """
-    if rounds * len(jobs) > _MOST_JOBS:
-        raise ArgumentError(
-            f"{rounds:,} rounds of {len(jobs):,} cases are {rounds * len(jobs):,} measurements, but a run has at most "
-            f"{_MOST_JOBS:,}; take fewer rounds or cases"
-        )
+    _check_count(rounds, jobs, "rounds")
     order = None if seed is None else random.Random(seed)
     found: list[Job] = []
     for number in range(rounds):
         visited = list(jobs) if order is None else order.sample(list(jobs), len(jobs))
         found += [replace(job, round=number) for job in visited]
     return found
+
+
+def _check_count(count: int, jobs: Sequence[Job], what: str) -> None:
+    if count * len(jobs) > _MOST_JOBS:
+        raise ArgumentError(
+            f"{count:,} {what} of {len(jobs):,} measurements are {count * len(jobs):,}, but a run has at most "
+            f"{_MOST_JOBS:,}; take fewer {what} or cases"
+        )
 
 
 def in_processes(jobs: Sequence[Job], processes: int, seed: int | None) -> list[Job]:
@@ -155,11 +159,7 @@ def in_processes(jobs: Sequence[Job], processes: int, seed: int | None) -> list[
     ArgumentError
         If there are more than 1,000,000.
     """
-    if processes * len(jobs) > _MOST_JOBS:
-        raise ArgumentError(
-            f"{processes:,} processes of {len(jobs):,} measurements are {processes * len(jobs):,}, but a run has at "
-            f"most {_MOST_JOBS:,}; take fewer processes, rounds or cases"
-        )
+    _check_count(processes, jobs, "processes")
     found = list(jobs)
     for process in range(1, processes):
         order = None if seed is None else random.Random(f"{seed}, process {process}")
