@@ -24,13 +24,7 @@ fn stage_row_{{ r }}(tile: u32, part: u32, p: Acc) {
 //$ endfor
 }
 //$ endfor
-fn put_segment(s: u32, x: Acc) {
-//$ if items_are == "raw"
-  store_output({{ acc.words }}u * s + {{ k }}u, x{{ "[%d]" % k if acc.words > 1 }});  //$ for k in range(acc.words)
-//$ else
-  store_output(s, lower(x));
-//$ endif
-}
+//$ include "lib/put_segment.wgsl"
 // Writes the results of the segments from `first` to `end` - 1, which end in the tile. `before` is what comes before it in the
 // block, which begins with item `block_begin`.
 fn emit_ends(tile: u32, first: u32, end: u32, block_begin: u32, before: Chain, sum: WorkgroupScan_chain) {
@@ -40,11 +34,6 @@ fn emit_ends(tile: u32, first: u32, end: u32, block_begin: u32, before: Chain, s
     stage_row_{{ r }}(tile, part, tile_carry({{ r }}u, before_here));  //$ for r in range(rows)
     workgroupBarrier();
     let part_begin = tile_begin(tile) + part * PART_ITEMS;
-    if (end - first <= WORKGROUP_SIZE) {
-      let s = first + local;
-      if (s < end) { emit_segment(s, load_offsets(s), segment_end(s), part, part_begin, block_begin); }
-      continue;
-    }
     for (var s = first + local; s < end; s += 8u * WORKGROUP_SIZE) {
       // Eight at a time, so that their loads are on their way at once.
 //$ for j in range(8)
