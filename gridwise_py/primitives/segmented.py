@@ -306,17 +306,16 @@ class SegmentedReduce(_ByOffsets):
         windows = self._windows_of_blocks(builder, layout, shapes.at(n))
         has_teams = self._may_have_teams(layout, windows)
         by_teams = has_teams and (n <= _ITEMS_OF_TEAMS or n >= _SEGMENT_OF_TEAMS * segments)
-        self._add_blocks_of_segments(builder, layout, windows, sibling=by_teams)
+        self._reduce_blocks(builder, layout, windows, sibling=by_teams)
         reported = self._blocks_parameters(shapes.at(n), shapes, windows)
-        if has_teams:
-            shape = self._add_teams(builder, layout, windows[0].window, sibling=not by_teams)
-            if by_teams:
-                sizes = {"workgroup_size": shape.workgroup_size, "vecs": shape.vecs}
-                return {**reported, **sizes, "blocks": 0, **self._state.parameters()}
-        return reported
+        if not has_teams:
+            return reported
+        shape = self._add_teams(builder, layout, windows[0].window, sibling=not by_teams)
+        teams = {"workgroup_size": shape.workgroup_size, "vecs": shape.vecs, "blocks": 0, **self._state.parameters()}
+        return {**reported, **(teams if by_teams else {})}
 
-    def _add_blocks_of_segments(
-        self, builder: PlanBuilder, layout: Layout, windows: Sequence[BlockWindow], *, sibling: bool
+    def _reduce_blocks(
+        self, builder: PlanBuilder, layout: Layout, windows: Sequence[BlockWindow], sibling: bool
     ) -> None:
         n, segments = self._items_in(layout["items"]), segments_of(self.name, layout)
         blocks, words, elements = blocks_of(windows), 2 + 2 * self._accumulator.words, self.datatype.elements
@@ -378,10 +377,9 @@ class SegmentedReduce(_ByOffsets):
         Several windows are several dispatches. Where the order is fixed, it must be that of several windows, too. On
         CPU adapters a second text takes long to compile.
         """
-        if len(windows) > 1 or self._fixed_order is not None or self.capabilities.is_cpu:
-            return False
-        bindings = bindings_for((layout[name] for name in ("items", "offsets", "output")), self.capabilities)
-        return bindings + 3 <= self.capabilities.limits["max-storage-buffers-per-shader-stage"]  # and those of pieces
+        bindings = 3 + bindings_for((layout[name] for name in ("items", "offsets", "output")), self.capabilities)
+        fits = bindings <= self.capabilities.limits["max-storage-buffers-per-shader-stage"]
+        return fits and len(windows) == 1 and self._fixed_order is None and not self.capabilities.is_cpu
 
     def _plan_rows(self, layout: Layout, length: int) -> Plan:
         n = self._items_in(layout["items"])

@@ -1,3 +1,4 @@
+// Teams of invocations, each of which combines its values to one.
 //$ set of = kinds[-1].suffix
 var<private> me: u32;  // the invocations of a subgroup have consecutive numbers
 

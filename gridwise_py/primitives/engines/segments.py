@@ -376,9 +376,8 @@ class SegmentedPrimitive(LookBackPrimitive):
             assert key is not None
             storage = self.capabilities.limits["max-compute-workgroup-storage-size"] - _OTHER_STORAGE_BYTES
             # The places of 32 runs are in another order.
-            bytes_of_run = key.itemsize_bytes + 4 * self._accumulator.words
-            staged = min(_STAGED_RUN_BYTES, storage) // bytes_of_run // 32 * 32
-            more["part_runs"] = min(shape.tile_items, staged)
+            room = min(_STAGED_RUN_BYTES, storage) // (key.itemsize_bytes + 4 * self._accumulator.words) // 32 * 32
+            more["part_runs"] = min(shape.tile_items, room)
         return {
             **context,
             "kinds": kinds,
