@@ -6,7 +6,8 @@
 // Garland, "Merge-based parallel sparse matrix-vector multiplication" (2016), for results that a second kernel completes.
 // Params: n (items of this window and those before; the GPU may have counted them); first (item of the window);
 // capacity (items of the window that there is room for); whole (items of the array, whatever a window has);
-// max_blocks; blocks (workgroups); flags (sum of some of HAS_CARRY and MORE_FOLLOWS); segments.
+// max_blocks; blocks (workgroups); flags (sum of some of HAS_CARRY and MORE_FOLLOWS); segments;
+// expected_ends (segments that end in a tile, on average).
 //$ include "lib/operator.wgsl"
 //$ include "lib/chain.wgsl"
 //$ include "lib/workgroup.wgsl"

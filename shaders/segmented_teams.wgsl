@@ -30,7 +30,6 @@ fn segment(s: u32) -> Range {
   if (s >= params.segments) { return Range(); }
   return Range(min(load_offsets(s), item_count()), min(end_of(s), item_count()));
 }
-
 // What one invocation of a team has of a range: whole quads, of which items in the range count. Behind these the last one's items.
 fn part_of(x: Range, lane: u32, team: u32) -> Acc {
   let quads = item_count() / 4u;
@@ -64,7 +63,6 @@ fn part_of(x: Range, lane: u32, team: u32) -> Acc {
 }
 // The first invocation gets it.
 fn workgroup_total(x: Range) -> Acc { return team_total(part_of(x, me, WORKGROUP_SIZE), WORKGROUP_SIZE); }
-
 fn do_group(group: u32) {
   let team = me / params.team;
   let side = min(SIDE, WORKGROUP_SIZE / params.team);
@@ -73,14 +71,11 @@ fn do_group(group: u32) {
   let here = segment(s);
   let is_short = length_of(here) <= params.team_items;
   let lane = me % params.team;
-  var mine = Range();
-  if (is_short) { mine = here; }
-  let total = team_total(part_of(mine, lane, params.team), params.team);
+  let total = team_total(part_of(Range(here.first, select(here.first, here.end, is_short)), lane, params.team), params.team);
   workgroupBarrier();
   if (lane == 0u && s < params.segments) {
-    if (is_short) { put_segment(s, total); } else if (length_of(here) <= params.piece_items) {
-      long_segments[atomicAdd(&long_count, 1u)] = s;
-    }
+    if (is_short) { put_segment(s, total); }
+    else if (length_of(here) <= params.piece_items) { long_segments[atomicAdd(&long_count, 1u)] = s; }
   }
   workgroupBarrier();
   if (params.team == WORKGROUP_SIZE) { return; }
@@ -91,7 +86,6 @@ fn do_group(group: u32) {
     if (me == 0u) { put_segment(long_segments[k], whole); }
   }
 }
-
 // The one segment that is too long for a workgroup and has items of a piece, and which these are: where it is the first whole
 // piece, those before it, too. The segment's pieces are those from `begin` to `end` - 1, none if these are equal.
 struct Piece { segment: u32, items: Range, begin: u32, end: u32 }
@@ -112,10 +106,9 @@ fn block_total(number: u32) -> Acc {
 }
 //$ include "lib/combine_published.wgsl"
 var<workgroup> finish: vec2<u32>;  // whether a piece is the last one of its segment to be published, and the epoch
-
 fn do_piece(number: u32) {
-  // One invocation reads the epoch. The last workgroup to have read it may end it at once, since each keeps its own, and what they
-  // publish stays until the next dispatch. The number to add tells compiler and device to read first.
+  // The last workgroup to have read the epoch may end it at once: each keeps its own, and what they publish stays until the next
+  // dispatch. The number to add tells compiler and device to read first.
   var readers = 0u;
   if (is_leader()) {
     state_begin();
@@ -140,7 +133,6 @@ fn do_piece(number: u32) {
     atomicStore(&arrived[piece.begin], 0u);
   }
 }
-
 fn run(number: u32, lanes: Lanes) {
   enter(lanes);
   me = sg_id * sg_size + sg_lane;

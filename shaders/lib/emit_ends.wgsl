@@ -34,6 +34,11 @@ fn emit_ends(tile: u32, first: u32, end: u32, block_begin: u32, before: Chain, s
     stage_row_{{ r }}(tile, part, tile_carry({{ r }}u, before_here));  //$ for r in range(rows)
     workgroupBarrier();
     let part_begin = tile_begin(tile) + part * PART_ITEMS;
+    if (end - first <= WORKGROUP_SIZE) {
+      let s = first + local;
+      if (s < end) { emit_segment(s, load_offsets(s), segment_end(s), part, part_begin, block_begin); }
+      continue;
+    }
     for (var s = first + local; s < end; s += 8u * WORKGROUP_SIZE) {
       // Eight at a time, so that their loads are on their way at once.
 //$ for j in range(8)

@@ -18,7 +18,6 @@ var<workgroup> staged_values: array<Acc, PART_RUNS>;
 var<workgroup> tile_runs: u32;
 // Where a run lies: where each item is one, lanes stage at every sixteenth place, and so each finds a bank of its own.
 fn bank(at: u32) -> u32 { return at ^ ((at >> 4u) & 31u); }
-
 //$ for r in range(rows)
 // `first` is the place of the lane's first head in the row; p comes before the lane.
 fn stage_row_{{ r }}(first: u32, p: Acc) {

@@ -34,8 +34,15 @@ fn heads_begin(tile: u32, first: u32) -> TileEnds {
     set_head(begin, load_offsets(first));
     if (begin == 0u) { set_head(0u, 0u); }
   }
-  // Ever more at a time, so that the loads of short segments are on their way at once: each time costs a trip to memory.
+  // Ever more at a time, so that the loads of short segments are on their way at once, and few segments cost few loads: each
+  // time costs a trip to memory. Where twice as many are expected as there are invocations, give or take, that saves one.
   var next = first;
+  if (4u * params.expected_ends < 3u * WORKGROUP_SIZE || 2u * params.expected_ends >= 3u * WORKGROUP_SIZE) {
+    mark_1(begin, limit, next);
+    let found = workgroupUniformLoad(&tile_ends);
+    if (found.more == 0u) { return found; }
+    next += WORKGROUP_SIZE;
+  }
   mark_2(begin, limit, next);
   var found = workgroupUniformLoad(&tile_ends);
   next += 2u * WORKGROUP_SIZE;
@@ -45,7 +52,7 @@ fn heads_begin(tile: u32, first: u32) -> TileEnds {
   }
   return found;
 }
-//$ for count in (2, 8)
+//$ for count in (1, 2, 8)
 // Marks the ends of {{ count }} × WORKGROUP_SIZE segments from `first` on, as far as they end in the tile.
 fn mark_{{ count }}(begin: u32, limit: u32, first: u32) {
   let last = params.segments - 1u;

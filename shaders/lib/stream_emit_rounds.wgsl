@@ -11,7 +11,6 @@ const STAGE_ITEMS: u32 = {{ 4 * round_rows * workgroup_size }}u;
 //$ include "lib/stream_stage.wgsl"
 //$ endif
 fn stage_begin() -> u32 { return sg_id * sg_size * 4u * ROUND_ROWS; }
-
 // The marks of a round.
 fn round_count(round: u32) -> Counts {
   var count = row_count(round * ROUND_ROWS);

@@ -1,7 +1,6 @@
 // Teams of invocations, each of which combines its values to one.
 //$ set of = kinds[-1].suffix
 var<private> me: u32;  // the invocations of a subgroup have consecutive numbers
-
 // Combines the values of a team of so many invocations, a power of two, in their order; the first one gets the total.
 fn team_total(x: Acc, team: u32) -> Acc {
 //$ if team_is_workgroup and subgroups != "none"

@@ -320,9 +320,12 @@ class SegmentedPrimitive(LookBackPrimitive):
         if self._emission == "runs":
             values["size"] = layout["output_keys"].length
         if self._heads == "offsets":
-            values["segments"] = layout["offsets"].length - 1
-            if self._emission != "ends":
-                values["search_steps"] = search_steps(values["segments"], shape.workgroup_size // (parts + 1))
+            segments = values["segments"] = layout["offsets"].length - 1
+            if self._emission == "ends":
+                n = max(self._items_in(layout["items"]), 1)
+                values["expected_ends"] = min(segments, segments * shape.tile_items // n)
+            else:
+                values["search_steps"] = search_steps(segments, shape.workgroup_size // (parts + 1))
         builder.kernel(
             label,
             KernelFile(

@@ -265,7 +265,6 @@ override SPIN_LIMIT: u32 = 256u;
 const NONE: u32 = 0xffffffffu;
 var<workgroup> unseen: atomic<u32>;
 var<workgroup> unseen_block: u32;
-
 // Each invocation takes a few consecutive blocks of those from `begin` to `end` - 1.
 fn combine_published(begin: u32, end: u32) -> Acc {
   let each = (end - begin + WORKGROUP_SIZE - 1u) / WORKGROUP_SIZE;

@@ -541,7 +541,6 @@ fn write_part_of_positions(tile: u32, part: u32, length: u32, before: Acc, count
 // With lib/stream_emit_parts.wgsl beside it, names have a prefix, and the memory is that one's.
 const ROUND_ROWS: u32 = 2u;
 fn stage_begin() -> u32 { return sg_id * sg_size * 4u * ROUND_ROWS; }
-
 // The marks of a round.
 fn round_count(round: u32) -> Counts {
   var count = row_count(round * ROUND_ROWS);

@@ -407,7 +407,6 @@ var<workgroup> stage: array<u32, 1u * STAGE_ITEMS>;
 fn stage1(at: u32, item: u32) { stage[at] = item; }
 fn staged1(at: u32) -> u32 { return stage[at]; }
 fn stage_begin() -> u32 { return sg_id * sg_size * 4u * ROUND_ROWS; }
-
 // The marks of a round.
 fn round_count(round: u32) -> Counts {
   var count = row_count(round * ROUND_ROWS);
