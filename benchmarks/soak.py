@@ -2,7 +2,7 @@
 
 Usage: python benchmarks/soak.py scan [--n 2^20,2^24] [--runs 100000,10000] [--strategy all] [--seconds 600] [--json F]
        python benchmarks/soak.py sort [--n 2^22] [--runs 2000] [--stall-every 0] …
-       python benchmarks/soak.py select [--n 2^22] …
+       python benchmarks/soak.py select|unique|reduce_by_key|segmented_reduce [--n 2^22] …
 
 A row is a length, a strategy and, for a scan's look-back, a form of the state words. It ends after its runs, or when
 its share of the time is up; the row says how many were done. Selections count tiles ahead, at every length.
@@ -25,11 +25,12 @@ from gridwise_py.planning.faults import faulty
 from gridwise_py.planning.lookback_state import STATES
 from gridwise_py.storage.json_files import write_json
 
-STRATEGIES = {kind: ("lookback", "reduce_then_scan") for kind in ("scan", "select")} | {
-    "sort": ("onesweep", "reduce_then_scan")
-}
-DEFAULTS = {"scan": ([1 << 20, 1 << 24], "100000,10000"), "sort": ([1 << 22], "2000"), "select": ([1 << 22], "2000")}
-CLASSES = {"scan": gw.Scan, "sort": gw.Sort, "select": gw.Select}
+CLASSES = {
+    "scan": gw.Scan, "sort": gw.Sort, "select": gw.Select, "unique": gw.Unique, "reduce_by_key": gw.ReduceByKey,
+    "segmented_reduce": gw.SegmentedReduce,
+}  # fmt: skip
+STRATEGIES = {kind: ("lookback", "reduce_then_scan") for kind in CLASSES} | {"sort": ("onesweep", "reduce_then_scan")}
+DEFAULTS = {kind: ([1 << 22], "2000") for kind in CLASSES} | {"scan": ([1 << 20, 1 << 24], "100000,10000")}
 # A tile counts one that comes so many tiles later: the default from 2^24 items on (`StreamTuning.ahead`).
 AHEAD = 32
 # Runs between two looks at the clock and at the count of wrong items.
@@ -79,15 +80,37 @@ class Differences:
         return int(self._wrong.to_numpy()[0])
 
 
+def data_of(primitive: gw.Primitive, n: int) -> tuple[dict[str, np.ndarray], str, np.ndarray]:
+    """Return the inputs of a primitive, the output that is compared, and what of it is written.
+
+    Most keys begin a run, so that tiles have more runs than room. A few segments have half of all items.
+    """
+    rng = np.random.default_rng(n)
+    x = rng.integers(0, 1 << 32, n, dtype=np.uint32)
+    keys = np.cumsum(rng.random(n) < 0.97, dtype=np.uint32)
+    if isinstance(primitive, gw.ReduceByKey):
+        inputs = {"keys": keys, "items": x}
+        return inputs, "output_values", primitive.reference(**inputs)[1]
+    if isinstance(primitive, gw.SegmentedReduce):
+        bounds = np.concatenate([rng.integers(0, n, n // 512), rng.integers(0, n // 2, n // 64)])
+        inputs = {"items": x, "offsets": np.append(np.sort(bounds[(bounds < n // 8) | (bounds > n // 2)]), n)}
+        inputs["offsets"] = inputs["offsets"].astype(np.uint32)
+        return inputs, "output", primitive.reference(**inputs)
+    if isinstance(primitive, gw.Unique):
+        return {"keys": keys}, "output", primitive.reference(keys=keys)[0]
+    return {"input": x}, "output", x[x & 1 == 1] if isinstance(primitive, gw.Select) else primitive.reference(x)
+
+
 def soak(primitive: gw.Primitive, n: int, runs: int, *, seconds: float) -> dict[str, object]:
     """Run and compare, for `seconds` at most; return how many items were wrong in all runs together."""
     device = primitive.device
-    rng = np.random.default_rng(n)
-    x = rng.integers(0, 1 << 32, n, dtype=np.uint32)
-    found = x[x & 1 == 1] if isinstance(primitive, gw.Select) else primitive.reference(x)
-    # A selection leaves the rest of its output as it was.
-    expected = gw.asarray(np.concatenate([found, x[len(found) :]]), device)
-    source, output = gw.asarray(x, device), gw.empty(n, "u32", device)
+    inputs, name, found = data_of(primitive, n)
+    length = primitive.signature.output_length(name, {each: items.size for each, items in inputs.items()})
+    # What is not written stays as it was.
+    before = np.arange(length, dtype=np.uint32)
+    expected = gw.asarray(np.concatenate([found, before[len(found) :]]), device)
+    source, output = gw.asarray(before, device), gw.empty(length, "u32", device)
+    arrays = {each: gw.asarray(items, device) for each, items in inputs.items()}
     differences = Differences(device)
     poison = gw.Copy(device, "u32")
     begin = time.perf_counter()
@@ -98,7 +121,7 @@ def soak(primitive: gw.Primitive, n: int, runs: int, *, seconds: float) -> dict[
             encoder = device.create_command_encoder()
             # Whatever a wrong run leaves unwritten must not be an earlier right result.
             poison.record(encoder, input=source, output=output)
-            plan = primitive.execute(encoder=encoder, input=source, output=output).plan
+            plan = primitive.execute(encoder=encoder, **arrays, **{name: output}).plan
             differences.record(encoder, output, expected)
             device.queue.submit([encoder.finish()])
             done += 1
@@ -107,7 +130,7 @@ def soak(primitive: gw.Primitive, n: int, runs: int, *, seconds: float) -> dict[
         "primitive": primitive.name,
         "n": n,
         "runs": done,
-        "strategy": plan.parameters["strategy"],
+        "strategy": plan.parameters.get("strategy"),
         "wrong_items": total,
         "seconds": time.perf_counter() - begin,
         "parameters": dict(plan.parameters),

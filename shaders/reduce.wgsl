@@ -21,44 +21,8 @@
 //$ set finished = "finished(%s)" if partial is defined and partial == "moments" else "%s"
 //$ include "lib/state.wgsl"
 
-override SPIN_LIMIT: u32 = 256u;
-const NONE: u32 = 0xffffffffu;
+//$ include "lib/combine_published.wgsl"
 var<workgroup> last_to_finish: u32;
-var<workgroup> unseen: atomic<u32>;
-var<workgroup> unseen_block: u32;
-
-// Combines the totals of all blocks, in order; each invocation takes a few consecutive ones.
-fn combine_totals() -> Acc {
-  let each = ({{ used.blocks }} + WORKGROUP_SIZE - 1u) / WORKGROUP_SIZE;
-  let first = (sg_id * sg_size + sg_lane) * each;
-  let end = min(first + each, {{ used.blocks }});
-  var sum = identity();
-  var next = first;
-  var again = NONE;  // the block that all invocations recompute together
-  var again_total = identity();
-  loop {
-    var spins = 0u;
-    while (next < end && spins < SPIN_LIMIT) {
-      var published = state_poll(next);
-      if (next == again) { published = Published(TOTAL, again_total); }
-      if (published.flag == EMPTY) {
-        spins += 1u;
-        continue;
-      }
-      sum = combine(sum, published.value);
-      next += 1u;
-    }
-    if (local == 0u) { atomicStore(&unseen, NONE); }
-    workgroupBarrier();
-    if (next < end) { atomicMin(&unseen, next); }
-    workgroupBarrier();
-    if (local == 0u) { unseen_block = atomicLoad(&unseen); }
-    again = workgroupUniformLoad(&unseen_block);
-    if (again == NONE) { break; }
-    again_total = block_total(again);
-  }
-  return wg_scan{{ kinds[-1].suffix }}(sg_reduce{{ kinds[-1].suffix }}(sum)).total;
-}
 
 fn run(block: u32, lanes: Lanes) {
   enter(lanes);
@@ -81,7 +45,7 @@ fn run(block: u32, lanes: Lanes) {
       return;
     }
 //$ endif
-    let whole = combine_totals();
+    let whole = combine_published(0u, {{ used.blocks }});
     if (is_leader()) {
       state_next_epoch();
       put(0u, {{ finished % "whole" }});

@@ -13,38 +13,7 @@
 override TEAM: u32 = 256u;  // invocations of a unit: a power of two
 const VECS: u32 = {{ vecs }}u;    // quads that an invocation loads at once
 const UNITS: u32 = {{ units }}u;  // units that a team combines at once
-//$ set of = kinds[-1].suffix
-var<private> me: u32;  // the invocations of a subgroup have consecutive numbers
-
-// Combines the values of a team, in the order of its invocations; the first one gets the total.
-fn team_total(x: Acc) -> Acc {
-//$ if team_is_workgroup and subgroups != "none"
-  return wg_scan{{ of }}(sg_reduce{{ of }}(x)).total;
-//$ elif subgroups == "native"
-  var y = x;
-  for (var d = 1u; d < min(TEAM, sg_size); d <<= 1u) { y = combine(y, subgroupShuffleDown(y, d)); }
-//$ if team_in_memory
-  workgroupBarrier();
-  if (sg_lane == 0u) { wg_totals{{ of }}[sg_id] = y; }
-  workgroupBarrier();
-  if (TEAM > sg_size) {
-    let first = me / TEAM * (TEAM / sg_size);
-    y = wg_totals{{ of }}[first];
-    for (var s = 1u; s < TEAM / sg_size; s++) { y = combine(y, wg_totals{{ of }}[first + s]); }
-  }
-//$ endif
-  return y;
-//$ else
-  var y = x;
-  for (var d = 1u; d < TEAM; d <<= 1u) {
-    workgroupBarrier();
-    wg_totals{{ of }}[me] = y;
-    workgroupBarrier();
-    if (me % (2u * d) == 0u) { y = combine(y, wg_totals{{ of }}[me + d]); }
-  }
-  return y;
-//$ endif
-}
+//$ include "lib/team_total.wgsl"
 
 struct Unit {
   first: u32,  // its first item
@@ -146,7 +115,7 @@ fn run(number: u32, lanes: Lanes) {
     totals = totals_guarded(first_unit, lane);
   }
 //$ for u in range(units)
-  let total_{{ u }} = team_total(totals[{{ u }}]);
+  let total_{{ u }} = team_total(totals[{{ u }}], TEAM);
   if (lane == 0u && first_unit + {{ u }}u * teams < params.units) { put(first_unit + {{ u }}u * teams, total_{{ u }}); }
 //$ endfor
 }

@@ -8,13 +8,7 @@
 //$ include "lib/workgroup.wgsl"
 
 const NO_SEGMENT: u32 = 0xffffffffu;
-fn put_segment(s: u32, x: Acc) {
-//$ if items_are == "raw"
-  store_output({{ acc.words }}u * s + {{ k }}u, x{{ "[%d]" % k if acc.words > 1 }});  //$ for k in range(acc.words)
-//$ else
-  store_output(s, lower(x));
-//$ endif
-}
+//$ include "lib/put_segment.wgsl"
 // What block b has from entry `first` of its row on, as a chain.
 //$ set row = 2 + 2 * acc.words
 fn chain_in(block: u32, first: u32, heads: u32) -> Chain {

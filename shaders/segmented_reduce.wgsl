@@ -1,19 +1,12 @@
 // Segmented reduction of blocks: each workgroup does a block of consecutive tiles, one after another, and writes the results of
 // the segments that end in it. So each item is read once.
-//$ if completes
-// What a block has of a segment that began before it, the last workgroup to finish completes.
-// Forward progress: no workgroup waits for another. The last one knows that all blocks were published, but WGSL does not
-// promise that it sees that at once: it finds the chains of a block anew that it has not seen after SPIN_LIMIT polls.
-// Bindings: params, the inputs, the outputs, and control and states for the chains of blocks.
-//$ else
 // What a block has of a segment that began before it, segmented_fixup.wgsl completes.
 // Forward progress: no workgroup waits for another. Bindings: params, the inputs, totals, and the outputs.
-//$ endif
 // Sources: Sengupta, Harris, Zhang and Owens, "Scan primitives for GPU computing" (2007), for the operator; Merrill and
 // Garland, "Merge-based parallel sparse matrix-vector multiplication" (2016), for results that a second kernel completes.
 // Params: n (items of this window and those before; the GPU may have counted them); first (item of the window);
 // capacity (items of the window that there is room for); whole (items of the array, whatever a window has);
-// max_blocks; blocks (workgroups); flags (sum of some of HAS_CARRY and MORE_FOLLOWS); segments; search_steps;
+// max_blocks; blocks (workgroups); flags (sum of some of HAS_CARRY and MORE_FOLLOWS); segments;
 // expected_ends (segments that end in a tile, on average).
 //$ include "lib/operator.wgsl"
 //$ include "lib/chain.wgsl"
@@ -24,10 +17,6 @@
 //$ include "lib/emit_ends.wgsl"
 //$ if short
 //$ include "lib/segmented_short.wgsl"
-//$ endif
-//$ if completes
-//$ include "lib/state.wgsl"
-//$ include "lib/segmented_complete.wgsl"
 //$ endif
 
 //$ if op.commutative
@@ -99,24 +88,6 @@ fn block_chain(block: u32) -> Chain {
 
 fn run(block: u32, lanes: Lanes) {
   enter(lanes);
-//$ if completes
-  // Read before this workgroup counts as finished: the last one to finish increments the epoch.
-  if (params.blocks > 1u) { state_begin(); }
-  let chain = block_chain(block);
-  if (params.blocks == 1u) { return; }  // no segment began before it
-  if (is_leader()) {
-    publish_block(block, chain);
-    last_to_finish = select(0u, 1u, state_count_finished(params.blocks));
-  }
-  if (workgroupUniformLoad(&last_to_finish) == 0u) { return; }
-  loop {
-    let unseen = complete_segments();
-    if (unseen == NO_BLOCK) { break; }
-    complete_again(unseen);
-  }
-  if (is_leader()) { state_next_epoch(); }
-}
-//$ else
   let before = block_chain(block);
   if (local == 0u) {
 //$ set row = 2 + 2 * acc.words
@@ -126,4 +97,3 @@ fn run(block: u32, lanes: Lanes) {
     store_totals({{ row }}u * block + {{ 2 + acc.words + k }}u, partial[{{ 1 + k }}]);  //$ for k in range(acc.words)
   }
 }
-//$ endif

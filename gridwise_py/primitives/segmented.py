@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import wgpu
@@ -13,11 +13,11 @@ import wgpu
 from ..call_errors import explained
 from ..errors import LengthError, LimitError
 from ..planning.builder import PlanBuilder
-from ..planning.layout import Layout, Operand
+from ..planning.layout import Layout
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, SameAs
 from ..planning.source import Source
-from ..planning.windows import binding_limit, bindings_for
+from ..planning.windows import Window, binding_limit, bindings_for
 from ..settings import ScanStrategy
 from ..tuning.options import ScanTuning
 from ..tuning.rows import Shape, Shapes
@@ -43,30 +43,10 @@ _SHAPES_OF_SEGMENTS = (
     (_SHORT_SEGMENT, "segmented_reduce"),
     (48, "segmented_reduce_medium"),
 )
-# Up to so many items the last workgroup completes the segments (H200: 2^20 items in segments of 2^16 take 13 µs, not
-# 21). Compilers make the text of larger tiles slower then, all of it: 2^28 items in segments of 1,024 take 603 µs, by
-# two kernels 416, whose second one costs 15.
-_COMPLETED_ITEMS = 1 << 22
-# Blocks whose chains an invocation reads together then: with 1, 2, 4 of them 2^20 items take 12.6, 13.0, 14.4 µs; where
-# there are more blocks, 2 was the fastest.
-_BLOCKS_AT_A_TIME = 2
-
-
-class _EndsForm(NamedTuple):
-    """The form of the kernels of a reduction by offsets.
-
-    Attributes
-    ----------
-    shape : Shape
-    short : bool
-        Whether it has the path for short segments.
-    completes : bool
-        Whether the last workgroup completes the segments; else a second kernel does.
-    """
-
-    shape: Shape
-    short: bool
-    completes: bool
+# Up to so many items, or where segments have so many on average, each segment has a team of invocations.
+_ITEMS_OF_TEAMS, _SEGMENT_OF_TEAMS = 1 << 22, 48
+# A team combines so many times the items that it loads at once, before the whole workgroup helps.
+_ROUNDS_OF_TEAM = 8
 
 
 _OFFSETS = Argument("offsets", datatype=DATATYPES["u32"], is_apart=True)
@@ -226,10 +206,12 @@ class SegmentedReduce(_ByOffsets):
     arrays is read or written. Items before the first offset or behind the last one count for no segment.
 
     A call reads each item and each offset once from memory, and some again out of a cache, whether segments have one
-    item each or one has all. Each workgroup does a block of the items, and a second kernel completes the segments that
-    reach from block to block (Merrill and Garland, "Merge-based parallel sparse matrix-vector multiplication", 2016).
-    Up to 2²² items on a GPU, the last workgroup to finish does that, as in `Reduce`, unless `deterministic` is given.
-    If it does not see what another workgroup published, it computes that anew, and sums of floats may round otherwise.
+    item each or one has all. On a GPU one kernel gives each segment a team of invocations, a few to a workgroup, and
+    cuts those that are too long for a workgroup into pieces, which the last workgroup to finish combines, as in
+    `Reduce`. If it does not see what another workgroup published, it computes that anew, and sums of floats may round
+    otherwise. More than 2²² items in segments of fewer than 48 on average, and all with `deterministic` or on a CPU,
+    are reduced in blocks; a second kernel completes the segments that reach from block to block (Merrill and Garland,
+    "Merge-based parallel sparse matrix-vector multiplication", 2016).
 
     Examples
     --------
@@ -280,7 +262,7 @@ class SegmentedReduce(_ByOffsets):
         return (Argument("items"), Argument("output", is_output=True, length=SameAs("items", per=self.length)))
 
     def plan(self, layout: Layout) -> Plan:
-        """Return the plan: one dispatch for few items, else two; of segments of one length that of `ReduceAxis`."""
+        """Return the plan: one dispatch, or two for blocks; of segments of one length that of `ReduceAxis`."""
         if self.length is not None:
             return self._plan_rows(self._reads(layout), self.length)
         builder = PlanBuilder("segmented_reduce", layout, self.capabilities)
@@ -307,81 +289,97 @@ class SegmentedReduce(_ByOffsets):
             return {name: self._shapes for _, name in _SHAPES_OF_SEGMENTS}
         return {name: self._shapes_for(name, self.tuning) for _, name in _SHAPES_OF_SEGMENTS}
 
-    def _forms(self, n: int, segments: int, *, may_complete: bool) -> list[_EndsForm]:
-        """Return the form for n items, and those for other numbers of items and segments."""
+    def _forms(self, n: int, segments: int) -> list[tuple[Shape, bool]]:
+        """Return the shape of blocks, and whether they have the path for short segments; then those of others."""
         fixed, is_cpu = self._fixed_order is not None, self.capabilities.is_cpu
         # On CPU adapters there is one text.
-        short = not fixed and (is_cpu or n < _SHORT_SEGMENT * segments)
-        forms = [_EndsForm(self._shapes_of(segments, n).at(n), short, may_complete and n <= _COMPLETED_ITEMS)]
+        forms = [(self._shapes_of(segments, n).at(n), not fixed and (is_cpu or n < _SHORT_SEGMENT * segments))]
         for average in (1, *(most for most, _ in _SHAPES_OF_SEGMENTS)):
-            begin = 0
-            for up_to, shape in self._shapes_of(1, average).rows:
-                is_short = not fixed and (is_cpu or average < _SHORT_SEGMENT)
-                if may_complete and begin < _COMPLETED_ITEMS:
-                    forms.append(_EndsForm(shape, is_short, True))
-                if not may_complete or up_to is None or up_to > _COMPLETED_ITEMS:
-                    forms.append(_EndsForm(shape, is_short, False))
-                begin = 0 if up_to is None else up_to
+            short = not fixed and (is_cpu or average < _SHORT_SEGMENT)
+            forms += [(shape, short) for _, shape in self._shapes_of(1, average).rows]
         return list(dict.fromkeys(forms))
 
     def _plan_ends(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
-        """Add the kernels: blocks, and what they have of earlier segments."""
+        """Add the kernels: one of teams; or blocks, and what they have of earlier segments. The others are siblings."""
         n, segments = self._items_in(layout["items"]), segments_of(self.name, layout)
-        shapes, fixed = self._shapes_of(segments, n), self._fixed_order is not None
-        shape = shapes.at(n)
-        windows = self._windows_of_blocks(builder, layout, shape)
-        blocks, chain_words = blocks_of(windows), 1 + self._accumulator.words
-        forms = self._forms(n, segments, may_complete=self._may_complete(layout, windows))
-        totals: Operand | None = None
-        if not all(form.completes for form in forms):
-            totals = builder.scratch("totals", 2 * chain_words * blocks)
-        state: dict[str, Any] = {}
-        if any(form.completes for form in forms):  # two entries of each block
-            entry = {"type": "Chain", "words": chain_words}
-            state = {
-                "entry": entry, "at_a_time": _BLOCKS_AT_A_TIME, "tickets": False,
-                **self._state.add_to(builder, 2 * blocks, words=chain_words),
-            }  # fmt: skip
-        elements = self.datatype.elements
-        for form in forms:
-            sibling = form != forms[0]
-            for part in windows[:1] if sibling else windows:
+        shapes = self._shapes_of(segments, n)
+        windows = self._windows_of_blocks(builder, layout, shapes.at(n))
+        has_teams = self._may_have_teams(layout, windows)
+        by_teams = has_teams and (n <= _ITEMS_OF_TEAMS or n >= _SEGMENT_OF_TEAMS * segments)
+        self._reduce_blocks(builder, layout, windows, sibling=by_teams)
+        reported = self._blocks_parameters(shapes.at(n), shapes, windows)
+        if not has_teams:
+            return reported
+        shape = self._add_teams(builder, layout, windows[0].window, sibling=not by_teams)
+        teams = {"workgroup_size": shape.workgroup_size, "vecs": shape.vecs, "blocks": 0, **self._state.parameters()}
+        return {**reported, **(teams if by_teams else {})}
+
+    def _reduce_blocks(
+        self, builder: PlanBuilder, layout: Layout, windows: Sequence[BlockWindow], sibling: bool
+    ) -> None:
+        n, segments = self._items_in(layout["items"]), segments_of(self.name, layout)
+        blocks, words, elements = blocks_of(windows), 2 + 2 * self._accumulator.words, self.datatype.elements
+        totals, fixed = builder.scratch("totals", words * blocks), self._fixed_order is not None
+        forms = self._forms(n, segments)
+        for shape, short in forms:
+            other = sibling or (shape, short) != forms[0]
+            for part in windows[:1] if other else windows:
                 window = part.window
                 self._add_kernel(
-                    builder, window.label(self._label), "segmented_reduce.wgsl", form.shape, layout, window,
+                    builder, window.label(self._label), "segmented_reduce.wgsl", shape, layout, window,
                     params={
                         "whole": (window.piece_length if fixed else window.length) // elements,
-                        "max_blocks": form.shape.max_blocks, "blocks": part.blocks, "flags": window_flags(window),
+                        "max_blocks": shape.max_blocks, "blocks": part.blocks, "flags": window_flags(window),
                     },
-                    items=window.length // elements,
-                    written=(
-                        {} if totals is None or form.completes
-                        else {"totals": part.of_blocks(totals, 2 * chain_words)}
-                    ),
-                    extent="blocks", sibling=sibling, carried=len(windows) > 1, heads="ends",
-                    short=form.short, completes=form.completes, **(state if form.completes else {}),
-                    offsets_are_written=layout.shares("offsets", "output"),
+                    items=window.length // elements, written={"totals": part.of_blocks(totals, words)},
+                    extent="blocks", sibling=other, carried=len(windows) > 1, heads="ends",
+                    short=short, offsets_are_written=layout.shares("offsets", "output"),
                 )  # fmt: skip
-            if totals is not None and not form.completes:
-                output = layout["output"].by_words()
-                self._add_single(
-                    builder, "complete", "segmented_fixup.wgsl", form.shape,
-                    form.shape.max_blocks if sibling else blocks, {"output": output}, totals, sibling,
-                )  # fmt: skip
-        reported = self._blocks_parameters(shape, shapes, windows)
-        return {**reported, **self._state.parameters()} if forms[0].completes else reported
+            self._add_single(
+                builder, "complete", "segmented_fixup.wgsl", shape, shape.max_blocks if other else blocks,
+                {"output": layout["output"].by_words()}, totals, other,
+            )  # fmt: skip
 
-    def _may_complete(self, layout: Layout, windows: Sequence[BlockWindow]) -> bool:
-        """Whether the last workgroup can complete the segments.
+    def _add_teams(self, builder: PlanBuilder, layout: Layout, window: Window, *, sibling: bool) -> Shape:
+        """Add the kernel in which each segment has a team; return its shape."""
+        n, segments = self._items_in(layout["items"]), segments_of(self.name, layout)
+        average, table = max(1, n // segments), self._shapes_by_name["segmented_reduce_medium"]
+        # More invocations leave multiprocessors idle: 2^24 items in segments of 2^12, 2^14, 2^16 on an H200 take 19.9,
+        # 18.9, 19.3 µs with 256 × 8, 35.6, 31.6, 23.0 with 1024 × 4. Each computes with all its loads, also where a
+        # segment has ended: 2^20 items in segments of 1 take 13.6, 16.2, 23.3 µs with 2, 4, 8; 2^24 in segments of 64
+        # 23.9, 21.5, 25.7.
+        usual, vecs = table.at(_ITEMS_OF_TEAMS), 2 if average < _SEGMENT_OF_TEAMS else 4 if average < 256 else 8
+        every = sorted((2, 4, 8) if table.source == "default" else (usual.vecs,), key=lambda each: each != vecs)
+        shape, *others = (replace(usual, vecs=each) for each in every)
+        size, at_once, blocks = shape.workgroup_size, 4 * shape.vecs, shape.max_blocks
+        team = min(size, 1 << (-(-average // at_once) - 1).bit_length())
+        # A workgroup does two average segments alone where that is soon done, or there are enough of them.
+        alone = 2 * average if average <= 2 * shape.tile_items or 4 * segments >= blocks else 0
+        piece = max(shape.tile_items, -(-n // (4 * blocks)) * 4, alone)
+        pieces = -(-n // piece) if n > piece else 0
+        state = self._state.add_to(builder, max(1, pieces), words=self._accumulator.words)
+        state["atomics"]["arrived"] = builder.scratch("arrived", max(1, pieces)), "array<atomic<u32>>"
+        params = {
+            "team": team, "team_items": piece if team == size else min(piece, _ROUNDS_OF_TEAM * team * at_once),
+            "piece_items": piece, "pieces": pieces, "workgroups": pieces - (-segments // (size // team)),
+        }  # fmt: skip
+        for each in (shape, *others):
+            self._add_kernel(
+                builder, self._label, "segmented_teams.wgsl", each, layout, window, params=params, items=n,
+                extent="workgroups", sibling=sibling or each != shape, tickets=False, team_is_workgroup=False,
+                team_in_memory=True, **state,
+            )  # fmt: skip
+        return shape
+
+    def _may_have_teams(self, layout: Layout, windows: Sequence[BlockWindow]) -> bool:
+        """Whether teams can take the segments.
 
         Several windows are several dispatches. Where the order is fixed, it must be that of several windows, too. On
-        CPU adapters a second dispatch costs less than it takes to compile the longer text.
+        CPU adapters a second text takes long to compile.
         """
-        if len(windows) > 1 or self._fixed_order is not None or self.capabilities.is_cpu:
-            return False
-        bindings = bindings_for((layout[name] for name in ("items", "offsets", "output")), self.capabilities)
-        # And control and states, where the other form has the totals.
-        return bindings + 2 <= self.capabilities.limits["max-storage-buffers-per-shader-stage"]
+        bindings = 3 + bindings_for((layout[name] for name in ("items", "offsets", "output")), self.capabilities)
+        fits = bindings <= self.capabilities.limits["max-storage-buffers-per-shader-stage"]
+        return fits and len(windows) == 1 and self._fixed_order is None and not self.capabilities.is_cpu
 
     def _plan_rows(self, layout: Layout, length: int) -> Plan:
         n = self._items_in(layout["items"])

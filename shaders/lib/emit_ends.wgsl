@@ -24,13 +24,7 @@ fn stage_row_{{ r }}(tile: u32, part: u32, p: Acc) {
 //$ endfor
 }
 //$ endfor
-fn put_segment(s: u32, x: Acc) {
-//$ if items_are == "raw"
-  store_output({{ acc.words }}u * s + {{ k }}u, x{{ "[%d]" % k if acc.words > 1 }});  //$ for k in range(acc.words)
-//$ else
-  store_output(s, lower(x));
-//$ endif
-}
+//$ include "lib/put_segment.wgsl"
 // Writes the results of the segments from `first` to `end` - 1, which end in the tile. `before` is what comes before it in the
 // block, which begins with item `block_begin`.
 fn emit_ends(tile: u32, first: u32, end: u32, block_begin: u32, before: Chain, sum: WorkgroupScan_chain) {

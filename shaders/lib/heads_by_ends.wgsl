@@ -12,45 +12,15 @@ fn is_last(tile: u32) -> bool { return tile + 1u >= used_tiles() && !more_follow
 fn tile_limit(tile: u32) -> u32 { return select(tile_begin(tile) + tile_size(), NO_SEGMENT, is_last(tile)); }
 // Bit q: a segment ends before place q of the tile, or begins with it.
 var<workgroup> head_bits: array<atomic<u32>, {{ tile_items // 32 + 1 }}>;
-// The search: so many segments end at least, and at most, up to an item. Steps take turns between two copies.
-var<workgroup> search_least: array<atomic<u32>, 2>;
-var<workgroup> search_most: array<atomic<u32>, 2>;
+//$ include "lib/segment_behind.wgsl"
 struct TileEnds {
   end: u32,  // of the segments that end in the tile
   heads: u32,  // whether there is a head
   more: u32,  // whether there may be further segments
 }
 var<workgroup> tile_ends: TileEnds;
-// Finds the first segment that ends behind the first item of a block; in the block of item 0 that is segment 0, empty or not.
-// Each step cuts into as many parts as there are invocations, around a guess at first: as if all segments were of one length.
-fn segments_begin(tile: u32) -> u32 {
-  let begin = tile_begin(tile);
-  if (local == 0u) {
-    let most = select(params.segments, 0u, begin == 0u);
-    atomicStore(&search_least[0], 0u);
-    atomicStore(&search_least[1], 0u);
-    atomicStore(&search_most[0], most);
-    atomicStore(&search_most[1], most);
-  }
-  workgroupBarrier();
-  for (var step = 0u; step < params.search_steps; step++) {
-    let here = step & 1u;
-    let least = atomicLoad(&search_least[here]);
-    let most = atomicLoad(&search_most[here]);
-    atomicMax(&search_least[here ^ 1u], least);
-    atomicMin(&search_most[here ^ 1u], most);
-    if (least < most) {
-      let chunk = (most - least + WORKGROUP_SIZE) / (WORKGROUP_SIZE + 1u);
-      let s = least + (local + 1u) * chunk - 1u;
-      if (s < most) {
-        if (end_of(s) <= begin) { atomicMax(&search_least[here ^ 1u], s + 1u); } else { atomicMin(&search_most[here ^ 1u], s); }
-      }
-    }
-    workgroupBarrier();
-  }
-  if (local == 0u) { tile_ends.end = atomicLoad(&search_least[params.search_steps & 1u]); }
-  return workgroupUniformLoad(&tile_ends.end);
-}
+// The first segment of a block; in the block of item 0 that is segment 0, empty or not.
+fn segments_begin(tile: u32) -> u32 { return segment_behind(tile_begin(tile), select(params.segments, 0u, tile_begin(tile) == 0u)); }
 
 // Sets the bits of a tile; `first` is the first segment that does not end before it.
 fn heads_begin(tile: u32, first: u32) -> TileEnds {

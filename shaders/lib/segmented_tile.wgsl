@@ -19,18 +19,7 @@ var<private> tile_ranks: array<u32, ROWS>;
 const MORE_FOLLOWS: u32 = {{ constants.MORE_FOLLOWS }}u;
 fn more_follows() -> bool { return (params.flags & MORE_FOLLOWS) != 0u; }
 
-//$ if items_are == "raw"
-//$ set raw, raw_written = ["items"], []
-//$ include "lib/accumulators.wgsl"
-fn item(i: u32) -> Acc { return load_acc_items(i); }
-fn item4(i: u32) -> Quad { return Quad(item(i), item(i + 1u), item(i + 2u), item(i + 3u)); }
-//$ elif items_are == "pairs"
-fn item(i: u32) -> Acc { return lift(load_items(i)); }
-fn item4(i: u32) -> Quad { return Quad(item(i), item(i + 1u), item(i + 2u), item(i + 3u)); }
-//$ else
-fn item(i: u32) -> Acc { return lift(load_items(i)); }
-fn item4(i: u32) -> Quad { return lift4(load4_items(i)); }
-//$ endif
+//$ include "lib/segmented_items.wgsl"
 // Items i to i + 3, with the identity for those past the end.
 fn item4_guarded(i: u32) -> Quad {
   let n = item_count();

@@ -12,7 +12,7 @@ const INCLUSIVE: u32 = 2u;  // the total of all tiles up to this one
 
 //$ include "lib/control.wgsl"
 
-//$ set posted = entry if entry is defined else chain if chain is defined else none
+//$ set posted = chain if chain is defined else none
 //$ set words = posted.words if posted else acc.words if acc is defined else 1
 //$ set Value = posted.type if posted else "Acc"
 //$ set read = ("atomicOr(%s, 0lu)" if state == "u64" else "atomicOr(%s, 0u)") if read_by_rmw else "atomicLoad(%s)"
@@ -25,15 +25,8 @@ struct Published { flag: u32, value: {{ Value }} }
 fn state_tag(flag: u32) -> u32 { return (epoch << 2u) | flag; }
 
 //$ if words > 1
-//$ if entry is defined
-fn state_publish(tile: u32, flag: u32, value: {{ Value }}) {
-  if (!stalls(tile)) { state_store(tile, flag, value); }
-}
-fn state_store(tile: u32, flag: u32, value: {{ Value }}) {
-//$ else
 fn state_publish(tile: u32, flag: u32, value: {{ Value }}) {
   if (stalls(tile)) { return; }
-//$ endif
 //$ for k in range(words)
 //$ if state == "u64"
   atomicStore(&states[{{ words }}u * tile + {{ k }}u], (u64(state_tag(flag)) << 32u) | u64(value[{{ k }}]));

@@ -75,8 +75,16 @@ fn write_part_of_{{ pass.name }}(tile: u32, part: u32, length: u32, before: Acc,
 }
 
 //$ endfor
+//$ if dense
+// A tile with more marks than a part holds: each subgroup orders its own items, so that all of them stage at once.
+//$ set d = "dense_"
+//$ include "lib/stream_emit_rounds.wgsl"
+//$ endif
 // Stages what needs not wait for what comes before the tile.
-fn stage_first(tile: u32, count: WorkgroupScan) { stage_{{ passes[0].name }}(tile, 0u, count); }
+fn stage_first(tile: u32, count: WorkgroupScan) {
+  {{ "if (counts_of(count.total) > PART) { dense_stage_first(tile, count); } else" if dense }}
+  { stage_{{ passes[0].name }}(tile, 0u, count); }
+}
 
 // Writes the tile; stage_first has staged the first pass of part 0.
 fn emit_tile(tile: u32, before: Acc, count: WorkgroupScan) {
@@ -85,6 +93,7 @@ fn emit_tile(tile: u32, before: Acc, count: WorkgroupScan) {
 //$ else
   let items = workgroupUniformLoad(&staged_items);
 //$ endif
+  {{ "if (items > PART) { dense_emit_tile(tile, before, count); return; }" if dense }}
 //$ if runs
   run_start = before.y;
 //$ endif

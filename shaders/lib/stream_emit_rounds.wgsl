@@ -3,11 +3,14 @@
 // staged once, and there is room for all of a round, whatever the marks. What is staged for an item is the item itself, or its
 // position in the tile. A tile has a round for each pass (what is staged) and each ROUND_ROWS rows; while one is written, the
 // items of the next one are loaded.
+// With lib/stream_emit_parts.wgsl beside it, names have a prefix, and the memory is that one's.
+//$ set d = d if d is defined else ""
 const ROUND_ROWS: u32 = {{ round_rows }}u;
+//$ if not d
 const STAGE_ITEMS: u32 = {{ 4 * round_rows * workgroup_size }}u;
 //$ include "lib/stream_stage.wgsl"
+//$ endif
 fn stage_begin() -> u32 { return sg_id * sg_size * 4u * ROUND_ROWS; }
-
 // The marks of a round.
 fn round_count(round: u32) -> Counts {
   var count = row_count(round * ROUND_ROWS);
@@ -34,39 +37,39 @@ fn load_{{ name }}_of_round(tile: u32, round: u32) {
 //$ endfor
   }
 }
-fn item_of_{{ name }}(i: u32, round: u32, k: u32, j: u32) -> {{ Item }} { return item{{ pass.bytes }}(round_{{ name }}[k], j); }
+fn {{ d }}item_of_{{ name }}(i: u32, round: u32, k: u32, j: u32) -> {{ Item }} { return item{{ pass.bytes }}(round_{{ name }}[k], j); }
 //$ else
 fn load_{{ name }}_of_round(tile: u32, round: u32) {}
 //$ if pass.source == "held"
-fn item_of_{{ name }}(i: u32, round: u32, k: u32, j: u32) -> {{ Item }} {
+fn {{ d }}item_of_{{ name }}(i: u32, round: u32, k: u32, j: u32) -> {{ Item }} {
   return item{{ pass.bytes }}(held_{{ name }}[round * ROUND_ROWS + k], j);
 }
 //$ else
-fn item_of_{{ name }}(i: u32, round: u32, k: u32, j: u32) -> u32 { return i; }
+fn {{ d }}item_of_{{ name }}(i: u32, round: u32, k: u32, j: u32) -> u32 { return i; }
 //$ endif
 //$ endif
-fn stage_{{ name }}(tile: u32, round: u32) {
+fn {{ d }}stage_{{ name }}(tile: u32, round: u32) {
   var rank = Counts();  // in the round, of the first mark of a row
 //$ for k in range(round_rows)
-  stage_row_of_{{ name }}(tile, round, {{ k }}u, rank);
+  {{ d }}stage_row_of_{{ name }}(tile, round, {{ k }}u, rank);
   rank += row_count(round * ROUND_ROWS + {{ k }}u);
 //$ endfor
 }
-fn stage_row_of_{{ name }}(tile: u32, round: u32, k: u32, first_rank: Counts) {
+fn {{ d }}stage_row_of_{{ name }}(tile: u32, round: u32, k: u32, first_rank: Counts) {
   let bits = row_bits(round * ROUND_ROWS + k);
   let i = tile_item(tile, round * ROUND_ROWS + k) - tile * tile_size();
   var rank = first_rank + row_rank(round * ROUND_ROWS + k);
 //$ if splits
   let i_of_round = (k * sg_size + sg_lane) * 4u;
 //$ for j in range(4)
-  stage{{ words }}(stage_begin() + rank_of(i_of_round + {{ j }}u, bits, {{ j }}u, rank, round_count(round)), item_of_{{ name }}(i + {{ j }}u, round, k, {{ j }}u));
+  stage{{ words }}(stage_begin() + rank_of(i_of_round + {{ j }}u, bits, {{ j }}u, rank, round_count(round)), {{ d }}item_of_{{ name }}(i + {{ j }}u, round, k, {{ j }}u));
   rank += bit_of(bits, {{ j }}u);
 //$ endfor
 //$ else
   rank += stage_begin();
 //$ for j in range(4)
   if (has_mark(bits, {{ j }}u)) {
-    stage{{ words }}(rank, item_of_{{ name }}(i + {{ j }}u, round, k, {{ j }}u));
+    stage{{ words }}(rank, {{ d }}item_of_{{ name }}(i + {{ j }}u, round, k, {{ j }}u));
     rank++;
   }
 //$ endfor
@@ -122,15 +125,17 @@ fn write_row_of_{{ name }}(tile: u32, round: u32, k: u32, before: Acc) {
 }
 
 //$ endfor
+//$ if not d
 fn announce_total(total: Acc) {}
+//$ endif
 // Stages what needs not wait for what comes before the tile.
-fn stage_first(tile: u32, count: WorkgroupScan) {
+fn {{ d }}stage_first(tile: u32, count: WorkgroupScan) {
   load_{{ passes[0].name }}_of_round(tile, 0u);
-  stage_{{ passes[0].name }}(tile, 0u);
+  {{ d }}stage_{{ passes[0].name }}(tile, 0u);
 }
 
 // Writes the tile; stage_first has staged the first round.
-fn emit_tile(tile: u32, before_tile: Acc, count: WorkgroupScan) {
+fn {{ d }}emit_tile(tile: u32, before_tile: Acc, count: WorkgroupScan) {
 //$ if runs
   run_start = select(before_tile.y, params.first + count.before.y, count.before.y > 0u);
 //$ endif
@@ -140,12 +145,12 @@ fn emit_tile(tile: u32, before_tile: Acc, count: WorkgroupScan) {
 //$ if not loop.last
   load_{{ loop.nextitem[0] }}_of_round(tile, {{ loop.nextitem[1] }}u);
 //$ endif
-  workgroupBarrier();
+  {{ barrier }}Barrier();
   write_{{ pass }}_of_round(tile, {{ round }}u, before);
 //$ if not loop.last
   before = {{ "with_counts(before, round_count(%du))" % round if loop.nextitem[1] else "before_subgroup" }};
-  workgroupBarrier();
-  stage_{{ loop.nextitem[0] }}(tile, {{ loop.nextitem[1] }}u);
+  {{ barrier }}Barrier();
+  {{ d }}stage_{{ loop.nextitem[0] }}(tile, {{ loop.nextitem[1] }}u);
 //$ endif
 //$ endfor
 }

@@ -673,7 +673,7 @@ def segment_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
                     form = "blocks" if how == "reduce_then_scan" else f"{how}-{state}"
                     name = f"{type(primitive).__name__}-{datatype}-{key}-{op.name}-{mode}-{form}-"
                     yield name, primitive.plan(layout)
-    # Long segments have another text than short ones, also where the last workgroup completes them.
+    # Segments by teams have another text than many short ones.
     for mode, state in itertools.product(SUBGROUPS, STATES):
         tuning = gw.ScanTuning(workgroup_size=128, vecs=3, state=state, subgroups=mode)
         reduce = gw.SegmentedReduce(None, "u32", tuning=tuning, capabilities=FULL)

@@ -106,9 +106,14 @@ def test_every_share_at_every_size(device, kind, form, strategy):
             "partition in 3", {"subgroups": "emulated-8", "stage": 512, "order": "subgroup"}, marks=pytest.mark.slow
         ),
         ("unique by key", {"workgroup_size": 16, "vecs": 9, "subgroups": False}),
+        # On GPUs tiles of many heads are ordered by subgroups, those of few by the workgroup.
+        ("unique by key", {"stage": 512, "gpu": True}),
+        ("runs", {"subgroups": "emulated-4", "stage": 512, "gpu": True}),
     ],
 )
 def test_rows_and_subgroups_of_other_numbers(device, kind, options):
+    if (options := dict(options)).pop("gpu", False):
+        options["capabilities"] = dataclasses.replace(gw.capabilities(device), adapter_type="DiscreteGPU")
     primitive = _make(device, kind, **{"vecs": 3, "stage": 1024, **options})
     for share in (0.05, 0.5, 1.0):
         _check(primitive, _inputs(primitive, 128 * 3 * 4 * 2 + 5, share), f"share {share}")

@@ -64,7 +64,7 @@ SUBJECTS: Mapping[str, Subject] = {
     "top_k": Subject("top_k"),
     "by_key": Subject("reduce_by_key", _LOOKBACK),
     "segmented": Subject("segmented_scan", _LOOKBACK),
-    "segmented_reduce": Subject("segmented_reduce"),
+    "segmented_reduce": Subject("segmented_reduce", axes={"segment": 8}),
     "segmented_reduce_tiny": Subject("segmented_reduce", axes={"segment": 2}),
     "segmented_reduce_medium": Subject("segmented_reduce", axes={"segment": 16}),
     "histogram": Subject("histogram"),

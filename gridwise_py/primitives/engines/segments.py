@@ -39,9 +39,10 @@ KEY_DATATYPES: Mapping[str, Datatype] = {
 _MOST_WORDS = 3
 # Results at ends of segments go through so many bytes of workgroup memory at a time.
 _STAGED_BYTES = 8192
-# Runs, too. Half of the tiles of 8,192 items in runs of 8 have more than 1,024 runs, and a second turn for the rest:
-# with room for 1,280 few have (H200, 2^28 items: 900 µs instead of 916; with room for 1,536 and 2,048 901 and 904).
-_STAGED_RUN_BYTES = 10240
+# Runs, too, where the device has room beside the totals of subgroups. Tiles of many runs take several turns (H200, 2^24
+# items, 10, 16, 24 KiB: runs of 1 121, 113, 156 µs, runs of 8 61.8, 60.7, 85.2: with 24 KiB two workgroups fit, not
+# three).
+_STAGED_RUN_BYTES, _OTHER_STORAGE_BYTES = 16384, 6144
 
 
 class SegmentedPrimitive(LookBackPrimitive):
@@ -319,7 +320,12 @@ class SegmentedPrimitive(LookBackPrimitive):
         if self._emission == "runs":
             values["size"] = layout["output_keys"].length
         if self._heads == "offsets":
-            values |= self._search_params(layout, shape, parts)
+            segments = values["segments"] = layout["offsets"].length - 1
+            if self._emission == "ends":
+                n = max(self._items_in(layout["items"]), 1)
+                values["expected_ends"] = min(segments, segments * shape.tile_items // n)
+            else:
+                values["search_steps"] = search_steps(segments, shape.workgroup_size // (parts + 1))
         builder.kernel(
             label,
             KernelFile(
@@ -335,18 +341,6 @@ class SegmentedPrimitive(LookBackPrimitive):
             sibling=sibling,
             counted_from=first,
         )
-
-    def _search_params(self, layout: Layout, shape: Shape, parts: int) -> dict[str, int]:
-        """Return the fields of `Params` for finding the segments of a tile in the offsets."""
-        segments = layout["offsets"].length - 1
-        if self._emission != "ends":
-            lanes = shape.workgroup_size // (parts + 1)
-            return {"segments": segments, "search_steps": search_steps(segments, lanes)}
-        return {
-            "segments": segments,
-            "search_steps": search_steps(segments, shape.workgroup_size, guesses=0),
-            "expected_ends": min(segments, segments * shape.tile_items // max(self._items_in(layout["items"]), 1)),
-        }
 
     def _prefixes(self, items: np.ndarray, heads: np.ndarray) -> np.ndarray:
         """Return numpy's scan of each segment; exclusive ones begin with the identity."""
@@ -383,9 +377,10 @@ class SegmentedPrimitive(LookBackPrimitive):
         quads = _quads(shape.vecs)
         if counted:
             assert key is not None
-            more["part_runs"] = min(
-                shape.tile_items, _STAGED_RUN_BYTES // (key.itemsize_bytes + 4 * self._accumulator.words)
-            )
+            storage = self.capabilities.limits["max-compute-workgroup-storage-size"] - _OTHER_STORAGE_BYTES
+            # The places of 32 runs are in another order.
+            room = min(_STAGED_RUN_BYTES, storage) // (key.itemsize_bytes + 4 * self._accumulator.words) // 32 * 32
+            more["part_runs"] = min(shape.tile_items, room)
         return {
             **context,
             "kinds": kinds,
@@ -433,9 +428,9 @@ def _with_item_before(operand: Operand, capabilities: Capabilities) -> Operand:
     )  # fmt: skip
 
 
-def search_steps(segments: int, lanes: int, guesses: int = 1) -> int:
-    """Return the steps in which so many lanes find a segment: some around a guess, then cuts into equal parts."""
-    steps, left = guesses if segments > lanes else 0, segments
+def search_steps(segments: int, lanes: int) -> int:
+    """Return the steps in which so many lanes find a segment: one around a guess, then cuts into equal parts."""
+    steps, left = int(segments > lanes), segments
     while left > 0:
         chunk = -(-left // (lanes + 1))
         left = max(chunk - 1, left - lanes * chunk)

@@ -506,7 +506,7 @@ class StreamPrimitive(Primitive):
                 shader,
                 context={**self._text(shape, ahead=ahead), "ahead": ahead, "carried": window.count > 1, **context},
                 constants={"WORKGROUP_SIZE": shape.workgroup_size, **(constants or {})},
-                features=("subgroup",) if self.mode.kind == "native" else (),
+                features=self._subgroup_features,
             ),
             Memory(
                 reads=reads,
@@ -579,6 +579,11 @@ class StreamPrimitive(Primitive):
         read = all(each.argument and not each.sparse and each.datatype.elements == 1 for each in self._written)
         return read and not self.marks[0].heads and self.places is None and not self.capabilities.is_cpu
 
+    @property
+    def _subgroup_features(self) -> tuple[str, ...]:
+        names = ("subgroup", "subgroup-barrier") if "subgroup-barrier" in self.capabilities.features else ("subgroup",)
+        return names if self.mode.kind == "native" else ()
+
     def _round_rows(self, shape: Shape, stage_words: int) -> int:
         """Return how many rows of a tile, cut into equal rounds, go through workgroup memory together."""
         most = max(1, self._stage() // (4 * shape.workgroup_size * stage_words))
@@ -629,6 +634,7 @@ class StreamPrimitive(Primitive):
         ]
         stage_words = max((int(each["words"]) for each in passes), default=1)
         rows = self._round_rows(shape, stage_words)
+        fits = self.mode.kind != "none" and 4 * shape.workgroup_size * rows * stage_words <= self._stage()
         if self.places is not None:
             emission = "places"
         elif not passes:
@@ -649,6 +655,8 @@ class StreamPrimitive(Primitive):
             "splits": self.splits,
             "places_of": "all" if self.splits else "marked",
             "emission": emission,
+            # Tiles of more heads than a part holds are ordered by subgroups. On CPU adapters there is one text.
+            "dense": emission == "parts" and fits and marks[0]["kind"] == "heads" and not self.capabilities.is_cpu,
             "marks": marks,
             "held": list(held.values()),
             # Inputs of which four items are loaded at the end of a tile, too, besides a mark's.
@@ -672,6 +680,7 @@ class StreamPrimitive(Primitive):
             "by_ballots": True,
             "subgroups": self.mode.kind,
             "emulated_size": self.mode.size,
+            "barrier": "subgroup" if len(self._subgroup_features) > 1 else "workgroup",
         }
 
 

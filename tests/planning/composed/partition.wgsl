@@ -442,6 +442,7 @@ fn write_input(to: Place, item: Item4) {
 // staged once, and there is room for all of a round, whatever the marks. What is staged for an item is the item itself, or its
 // position in the tile. A tile has a round for each pass (what is staged) and each ROUND_ROWS rows; while one is written, the
 // items of the next one are loaded.
+// With lib/stream_emit_parts.wgsl beside it, names have a prefix, and the memory is that one's.
 const ROUND_ROWS: u32 = 2u;
 const STAGE_ITEMS: u32 = 2048u;
 // Workgroup memory for STAGE_ITEMS items of one or two words; the second words lie behind all first ones.
@@ -449,7 +450,6 @@ var<workgroup> stage: array<u32, 1u * STAGE_ITEMS>;
 fn stage1(at: u32, item: u32) { stage[at] = item; }
 fn staged1(at: u32) -> u32 { return stage[at]; }
 fn stage_begin() -> u32 { return sg_id * sg_size * 4u * ROUND_ROWS; }
-
 // The marks of a round.
 fn round_count(round: u32) -> Counts {
   var count = row_count(round * ROUND_ROWS);

@@ -259,24 +259,23 @@ fn state_poll(tile: u32) -> Published {
   let tag = u32(word >> 32u);
   return Published(select(EMPTY, tag & 3u, (tag >> 2u) == epoch), unpack(u32(word & 0xfffffffflu)));
 }
+// What the last workgroup to finish does: it combines the totals that blocks have published, in their order. It needs
+// block_total(block), for a block whose total is not seen after SPIN_LIMIT polls.
 override SPIN_LIMIT: u32 = 256u;
 const NONE: u32 = 0xffffffffu;
-var<workgroup> last_to_finish: u32;
 var<workgroup> unseen: atomic<u32>;
 var<workgroup> unseen_block: u32;
-
-// Combines the totals of all blocks, in order; each invocation takes a few consecutive ones.
-fn combine_totals() -> Acc {
-  let each = (params.blocks + WORKGROUP_SIZE - 1u) / WORKGROUP_SIZE;
-  let first = (sg_id * sg_size + sg_lane) * each;
-  let end = min(first + each, params.blocks);
+// Each invocation takes a few consecutive blocks of those from `begin` to `end` - 1.
+fn combine_published(begin: u32, end: u32) -> Acc {
+  let each = (end - begin + WORKGROUP_SIZE - 1u) / WORKGROUP_SIZE;
+  var next = begin + (sg_id * sg_size + sg_lane) * each;
+  let stop = min(next + each, end);
   var sum = identity();
-  var next = first;
   var again = NONE;  // the block that all invocations recompute together
   var again_total = identity();
   loop {
     var spins = 0u;
-    while (next < end && spins < SPIN_LIMIT) {
+    while (next < stop && spins < SPIN_LIMIT) {
       var published = state_poll(next);
       if (next == again) { published = Published(TOTAL, again_total); }
       if (published.flag == EMPTY) {
@@ -288,7 +287,7 @@ fn combine_totals() -> Acc {
     }
     if (local == 0u) { atomicStore(&unseen, NONE); }
     workgroupBarrier();
-    if (next < end) { atomicMin(&unseen, next); }
+    if (next < stop) { atomicMin(&unseen, next); }
     workgroupBarrier();
     if (local == 0u) { unseen_block = atomicLoad(&unseen); }
     again = workgroupUniformLoad(&unseen_block);
@@ -297,6 +296,7 @@ fn combine_totals() -> Acc {
   }
   return wg_scan(sg_reduce(sum)).total;
 }
+var<workgroup> last_to_finish: u32;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn main(
@@ -316,7 +316,7 @@ fn main(
       last_to_finish = select(0u, 1u, state_count_finished(params.blocks));
     }
     if (workgroupUniformLoad(&last_to_finish) == 0u) { return; }
-    let whole = combine_totals();
+    let whole = combine_published(0u, params.blocks);
     if (is_leader()) {
       state_next_epoch();
       put(0u, whole);

@@ -323,6 +323,7 @@ var<private> tile_ranks: array<u32, ROWS>;
 const MORE_FOLLOWS: u32 = 8u;
 fn more_follows() -> bool { return (params.flags & MORE_FOLLOWS) != 0u; }
 
+// The items of segments as accumulators.
 fn item(i: u32) -> Acc { return lift(load_items(i)); }
 fn item4(i: u32) -> Quad { return lift4(load4_items(i)); }
 // Items i to i + 3, with the identity for those past the end.
@@ -494,55 +495,68 @@ const PART_RUNS: u32 = 1280u;
 var<workgroup> staged_keys: array<u32, PART_RUNS>;
 var<workgroup> staged_values: array<Acc, PART_RUNS>;
 var<workgroup> tile_runs: u32;
-
-// `rank` is that of the lane's first head in the row, among the runs of this part.
-fn stage_row_0(first_rank: u32, p: Acc) {
+// Where a run lies: where each item is one, lanes stage at every sixteenth place, and so each finds a bank of its own.
+fn bank(at: u32) -> u32 { return at ^ ((at >> 4u) & 31u); }
+// `first` is the place of the lane's first head in the row; p comes before the lane.
+fn stage_row_0(first: u32, p: Acc) {
   let heads = tile_heads[0];
-  var rank = first_rank;
-  if ((heads & 1u) != 0u && rank < PART_RUNS) {
-    staged_keys[rank] = tile_keys[0].x;
-    staged_values[rank] = p;
+  // Where a tile has many runs, most rows belong to other parts; a place before this part has wrapped around.
+  if (first >= PART_RUNS && first + countOneBits(heads) - 1u >= PART_RUNS) { return; }
+  var at = first;
+  if ((heads & 1u) != 0u && at < PART_RUNS) {
+    staged_keys[bank(at)] = tile_keys[0].x;
+    staged_values[bank(at)] = p;
   }
-  rank += heads & 1u;
-  if ((heads & 2u) != 0u && rank < PART_RUNS) {
-    staged_keys[rank] = tile_keys[0].y;
-    staged_values[rank] = after_head(p, tile_values[0].x, (heads & 1u) != 0u);
+  at += heads & 1u;
+  if ((heads & 2u) != 0u && at < PART_RUNS) {
+    staged_keys[bank(at)] = tile_keys[0].y;
+    staged_values[bank(at)] = after_head(p, tile_values[0].x, (heads & 1u) != 0u);
   }
-  rank += (heads >> 1u) & 1u;
-  if ((heads & 4u) != 0u && rank < PART_RUNS) {
-    staged_keys[rank] = tile_keys[0].z;
-    staged_values[rank] = after_head(p, tile_values[0].y, (heads & 3u) != 0u);
+  at += (heads >> 1u) & 1u;
+  if ((heads & 4u) != 0u && at < PART_RUNS) {
+    staged_keys[bank(at)] = tile_keys[0].z;
+    staged_values[bank(at)] = after_head(p, tile_values[0].y, (heads & 3u) != 0u);
   }
-  rank += (heads >> 2u) & 1u;
-  if ((heads & 8u) != 0u && rank < PART_RUNS) {
-    staged_keys[rank] = tile_keys[0].w;
-    staged_values[rank] = after_head(p, tile_values[0].z, (heads & 7u) != 0u);
+  at += (heads >> 2u) & 1u;
+  if ((heads & 8u) != 0u && at < PART_RUNS) {
+    staged_keys[bank(at)] = tile_keys[0].w;
+    staged_values[bank(at)] = after_head(p, tile_values[0].z, (heads & 7u) != 0u);
   }
-  rank += (heads >> 3u) & 1u;
-  if ((heads & 16u) != 0u && rank < PART_RUNS) {
-    staged_keys[rank] = tile_keys[1].x;
-    staged_values[rank] = after_head(p, tile_values[0].w, (heads & 15u) != 0u);
+  at += (heads >> 3u) & 1u;
+  if ((heads & 16u) != 0u && at < PART_RUNS) {
+    staged_keys[bank(at)] = tile_keys[1].x;
+    staged_values[bank(at)] = after_head(p, tile_values[0].w, (heads & 15u) != 0u);
   }
-  rank += (heads >> 4u) & 1u;
-  if ((heads & 32u) != 0u && rank < PART_RUNS) {
-    staged_keys[rank] = tile_keys[1].y;
-    staged_values[rank] = after_head(p, tile_values[1].x, (heads & 31u) != 0u);
+  at += (heads >> 4u) & 1u;
+  if ((heads & 32u) != 0u && at < PART_RUNS) {
+    staged_keys[bank(at)] = tile_keys[1].y;
+    staged_values[bank(at)] = after_head(p, tile_values[1].x, (heads & 31u) != 0u);
   }
-  rank += (heads >> 5u) & 1u;
-  if ((heads & 64u) != 0u && rank < PART_RUNS) {
-    staged_keys[rank] = tile_keys[1].z;
-    staged_values[rank] = after_head(p, tile_values[1].y, (heads & 63u) != 0u);
+  at += (heads >> 5u) & 1u;
+  if ((heads & 64u) != 0u && at < PART_RUNS) {
+    staged_keys[bank(at)] = tile_keys[1].z;
+    staged_values[bank(at)] = after_head(p, tile_values[1].y, (heads & 63u) != 0u);
   }
-  rank += (heads >> 6u) & 1u;
-  if ((heads & 128u) != 0u && rank < PART_RUNS) {
-    staged_keys[rank] = tile_keys[1].w;
-    staged_values[rank] = after_head(p, tile_values[1].z, (heads & 127u) != 0u);
+  at += (heads >> 6u) & 1u;
+  if ((heads & 128u) != 0u && at < PART_RUNS) {
+    staged_keys[bank(at)] = tile_keys[1].w;
+    staged_values[bank(at)] = after_head(p, tile_values[1].z, (heads & 127u) != 0u);
   }
-  rank += (heads >> 7u) & 1u;
+  at += (heads >> 7u) & 1u;
 }
 // Stages the runs of the tile from the `first` one on, as if nothing came before the tile.
 fn stage_runs(first: u32, sum: WorkgroupScan_chain) {
   stage_row_0(sum.before.x + tile_ranks[0] - first, tile_carry(0u, sum.before));
+}
+// Writes the run that is staged at a place, the `rank`-th one of the tile; `before` is what comes before the tile.
+fn write_run(at: u32, rank: u32, before: Chain) {
+  let run = before.x + rank;
+  if (run < params.size) { store_output_keys(run, staged_keys[bank(at)]); }
+  if (run > 0u) {
+    var x = staged_values[bank(at)];
+    if (rank == 0u) { x = combine(chain_value(before), x); }
+    put_value(run - 1u, x);
+  }
 }
 fn emit_closed(tile: u32, sum: WorkgroupScan_chain) {
   if (local == 0u) { tile_runs = sum.total.x; }
@@ -557,15 +571,7 @@ fn emit_open(tile: u32, before: Chain, sum: WorkgroupScan_chain) {
       stage_runs(first, sum);
       workgroupBarrier();
     }
-    for (var k = local; k < min(runs - first, PART_RUNS); k += WORKGROUP_SIZE) {
-      let run = before.x + first + k;
-      if (run < params.size) { store_output_keys(run, staged_keys[k]); }
-      if (run > 0u) {
-        var x = staged_values[k];
-        if (first + k == 0u) { x = combine(chain_value(before), x); }
-        put_value(run - 1u, x);
-      }
-    }
+    for (var k = local; k < min(runs - first, PART_RUNS); k += WORKGROUP_SIZE) { write_run(k, first + k, before); }
   }
 }
 // Writes the number of runs and the value of the last one.

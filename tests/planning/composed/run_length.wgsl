@@ -532,12 +532,152 @@ fn write_part_of_positions(tile: u32, part: u32, length: u32, before: Acc, count
   if (length > 0u) { run_start = params.first + tile * tile_size() + stage[length - 1u] + 1u; }
 }
 
+// A tile with more marks than a part holds: each subgroup orders its own items, so that all of them stage at once.
+// Emission of a stream through workgroup memory, of which each subgroup has its own part, ROUND_ROWS rows of the tile in a round:
+// lanes stage the items in the order in which they are written, then neighbouring lanes write neighbouring items. Every item is
+// staged once, and there is room for all of a round, whatever the marks. What is staged for an item is the item itself, or its
+// position in the tile. A tile has a round for each pass (what is staged) and each ROUND_ROWS rows; while one is written, the
+// items of the next one are loaded.
+// With lib/stream_emit_parts.wgsl beside it, names have a prefix, and the memory is that one's.
+const ROUND_ROWS: u32 = 2u;
+fn stage_begin() -> u32 { return sg_id * sg_size * 4u * ROUND_ROWS; }
+// The marks of a round.
+fn round_count(round: u32) -> Counts {
+  var count = row_count(round * ROUND_ROWS);
+  count += row_count(round * ROUND_ROWS + 1u);
+  return count;
+}
+// The first item of a subgroup's round, and the most that are written of it.
+fn round_begin(tile: u32, round: u32) -> u32 { return tile * tile_size() + (sg_id * VECS + round * ROUND_ROWS) * sg_size * 4u; }
+fn round_length(tile: u32, round: u32) -> u32 {
+  return written_of(round_begin(tile, round), 4u * ROUND_ROWS * sg_size, round_count(round));
+}
+
+// What is staged for item j of row k of a round, which is item i of the tile.
+fn load_positions_of_round(tile: u32, round: u32) {}
+fn dense_item_of_positions(i: u32, round: u32, k: u32, j: u32) -> u32 { return i; }
+fn dense_stage_positions(tile: u32, round: u32) {
+  var rank = Counts();  // in the round, of the first mark of a row
+  dense_stage_row_of_positions(tile, round, 0u, rank);
+  rank += row_count(round * ROUND_ROWS + 0u);
+  dense_stage_row_of_positions(tile, round, 1u, rank);
+  rank += row_count(round * ROUND_ROWS + 1u);
+}
+fn dense_stage_row_of_positions(tile: u32, round: u32, k: u32, first_rank: Counts) {
+  let bits = row_bits(round * ROUND_ROWS + k);
+  let i = tile_item(tile, round * ROUND_ROWS + k) - tile * tile_size();
+  var rank = first_rank + row_rank(round * ROUND_ROWS + k);
+  rank += stage_begin();
+  if (has_mark(bits, 0u)) {
+    stage1(rank, dense_item_of_positions(i + 0u, round, k, 0u));
+    rank++;
+  }
+  if (has_mark(bits, 1u)) {
+    stage1(rank, dense_item_of_positions(i + 1u, round, k, 1u));
+    rank++;
+  }
+  if (has_mark(bits, 2u)) {
+    stage1(rank, dense_item_of_positions(i + 2u, round, k, 2u));
+    rank++;
+  }
+  if (has_mark(bits, 3u)) {
+    stage1(rank, dense_item_of_positions(i + 3u, round, k, 3u));
+    rank++;
+  }
+}
+// Writes a round; `before` has the counts of all items before it.
+fn write_positions_of_round(tile: u32, round: u32, before: Acc) {
+  let length = round_length(tile, round);
+  if (length > 0u * sg_size) { write_row_of_positions(tile, round, 0u, before); }
+  if (length > 4u * sg_size) { write_row_of_positions(tile, round, 1u, before); }
+  if (length > 0u) { run_start = params.first + tile * tile_size() + stage[stage_begin() + length - 1u] + 1u; }
+}
+// Writes as many items as a row has, four for each lane. What is loaded for them is loaded before any of them is written, so that
+// they wait for memory together.
+fn write_row_of_positions(tile: u32, round: u32, k: u32, before: Acc) {
+  let length = round_length(tile, round);
+  let rank_0 = sg_lane + (4u * k + 0u) * sg_size;
+  let staged_0 = select(0u, stage[stage_begin() + rank_0], rank_0 < length);
+  let i_0 = tile * tile_size() + staged_0;
+  let keys_0 = load_keys(i_0);
+  let head_before_0 = stage[stage_begin() + max(rank_0, 1u) - 1u];
+  let rank_1 = sg_lane + (4u * k + 1u) * sg_size;
+  let staged_1 = select(0u, stage[stage_begin() + rank_1], rank_1 < length);
+  let i_1 = tile * tile_size() + staged_1;
+  let keys_1 = load_keys(i_1);
+  let head_before_1 = stage[stage_begin() + max(rank_1, 1u) - 1u];
+  let rank_2 = sg_lane + (4u * k + 2u) * sg_size;
+  let staged_2 = select(0u, stage[stage_begin() + rank_2], rank_2 < length);
+  let i_2 = tile * tile_size() + staged_2;
+  let keys_2 = load_keys(i_2);
+  let head_before_2 = stage[stage_begin() + max(rank_2, 1u) - 1u];
+  let rank_3 = sg_lane + (4u * k + 3u) * sg_size;
+  let staged_3 = select(0u, stage[stage_begin() + rank_3], rank_3 < length);
+  let i_3 = tile * tile_size() + staged_3;
+  let keys_3 = load_keys(i_3);
+  let head_before_3 = stage[stage_begin() + max(rank_3, 1u) - 1u];
+  if (rank_0 < length) {
+    let to = place_in_output(rank_0, round_begin(tile, round), before, round_count(round));
+    if (to < params.room) { store_values(to, keys_0); }
+    write_position(to, i_0);
+    // A run's length is written by the head behind it.
+    if (to > 0u && to <= params.room) {
+      store_lengths(to - 1u, select(params.first + i_0 + 1u - run_start, staged_0 - head_before_0, rank_0 > 0u));
+    }
+  }
+  if (rank_1 < length) {
+    let to = place_in_output(rank_1, round_begin(tile, round), before, round_count(round));
+    if (to < params.room) { store_values(to, keys_1); }
+    write_position(to, i_1);
+    // A run's length is written by the head behind it.
+    if (to > 0u && to <= params.room) {
+      store_lengths(to - 1u, select(params.first + i_1 + 1u - run_start, staged_1 - head_before_1, rank_1 > 0u));
+    }
+  }
+  if (rank_2 < length) {
+    let to = place_in_output(rank_2, round_begin(tile, round), before, round_count(round));
+    if (to < params.room) { store_values(to, keys_2); }
+    write_position(to, i_2);
+    // A run's length is written by the head behind it.
+    if (to > 0u && to <= params.room) {
+      store_lengths(to - 1u, select(params.first + i_2 + 1u - run_start, staged_2 - head_before_2, rank_2 > 0u));
+    }
+  }
+  if (rank_3 < length) {
+    let to = place_in_output(rank_3, round_begin(tile, round), before, round_count(round));
+    if (to < params.room) { store_values(to, keys_3); }
+    write_position(to, i_3);
+    // A run's length is written by the head behind it.
+    if (to > 0u && to <= params.room) {
+      store_lengths(to - 1u, select(params.first + i_3 + 1u - run_start, staged_3 - head_before_3, rank_3 > 0u));
+    }
+  }
+}
+
 // Stages what needs not wait for what comes before the tile.
-fn stage_first(tile: u32, count: WorkgroupScan) { stage_positions(tile, 0u, count); }
+fn dense_stage_first(tile: u32, count: WorkgroupScan) {
+  load_positions_of_round(tile, 0u);
+  dense_stage_positions(tile, 0u);
+}
+
+// Writes the tile; stage_first has staged the first round.
+fn dense_emit_tile(tile: u32, before_tile: Acc, count: WorkgroupScan) {
+  run_start = select(before_tile.y, params.first + count.before.y, count.before.y > 0u);
+  let before_subgroup = with_counts(before_tile, counts_of(count.before));
+  var before = before_subgroup;
+  workgroupBarrier();
+  write_positions_of_round(tile, 0u, before);
+}
+// Stages what needs not wait for what comes before the tile.
+fn stage_first(tile: u32, count: WorkgroupScan) {
+  if (counts_of(count.total) > PART) { dense_stage_first(tile, count); } else
+  { stage_positions(tile, 0u, count); }
+}
 
 // Writes the tile; stage_first has staged the first pass of part 0.
 fn emit_tile(tile: u32, before: Acc, count: WorkgroupScan) {
   let items = workgroupUniformLoad(&staged_items);
+  if (items > PART) { dense_emit_tile(tile, before, count); return; }
   run_start = before.y;
   for (var part = 0u; part * PART < items; part++) {
     let length = min(PART, items - part * PART);

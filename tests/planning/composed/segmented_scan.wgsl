@@ -284,6 +284,7 @@ var<private> tile_open: u32;
 const MORE_FOLLOWS: u32 = 8u;
 fn more_follows() -> bool { return (params.flags & MORE_FOLLOWS) != 0u; }
 
+// The items of segments as accumulators.
 fn item(i: u32) -> Acc { return lift(load_items(i)); }
 fn item4(i: u32) -> Quad { return lift4(load4_items(i)); }
 // Items i to i + 3, with the identity for those past the end.
