@@ -55,7 +55,7 @@ _PLACES = {
     "split array_split hsplit vsplit dsplit unstack": "x[:k] and x[k:] are views",
     "swapaxes moveaxis rollaxis permute_dims matrix_transpose": "gw.transpose(m, (1, 0))",
     "fliplr flipud rot90": "gw.flip(m, 0) and gw.flip(m, 1), gw.transpose(m)",
-    "tile pad resize": "gw.take(x, np.arange(9) - k, mode='wrap') repeats all items, mode='clip' those at the ends",
+    "pad resize": "gw.take(x, np.arange(9) - k, mode='wrap') repeats all items, mode='clip' those at the ends",
     "trace diag diagonal fill_diagonal": "gw.take(m.ravel(), np.arange(4) * 5) of 4 rows of 4",
     "unravel_index ravel_multi_index": "indices // k and indices % k are rows and columns of k items",
     "putmask place copyto tril triu": "gw.where(condition, values, x)",
@@ -67,9 +67,8 @@ _PLACES = {
         "gw.matmul(m, m) is the product of matrices, gw.sum(a * b) that of vectors"
     ),
     "argwhere": "gw.nonzero(x) gives the same indices, one array for each dimension",
-    "append hstack concatenate concat vstack row_stack stack": (
-        "gw.ChunkedArray([a, b]) takes Arrays of one datatype as one"
-    ),
+    "append hstack concat": "gw.concatenate([a, b]), or gw.ChunkedArray([a, b]), which takes Arrays as one",
+    "vstack row_stack": "gw.stack([a, b])",
     "insert": "gw.empty, and gw.put of the old and of the new items",
     "select choose": "gw.where(a > 1, a, gw.where(b > 1, b, 0.0))",
     "trim_zeros": "x[gw.flatnonzero(x)[0] : gw.flatnonzero(x)[-1] + 1] of a numpy array",

@@ -14,22 +14,35 @@ import numpy as np
 import wgpu
 
 from ..errors import ArgumentError, DatatypeError
+from ..primitives import SegmentedSort, SortPairs
+from ..primitives.fusion import EXPRESSIONS
 from ..primitives.nth_element import MOST_PLACES
-from ..runtime.array import Array, asarray, empty
+from ..runtime.array import Array, asarray, default_float, empty
 from ..runtime.context import context_of
 from ..types.datatype import STORAGE_DATATYPES
-from ..types.expression import LEAF_DATATYPES, f32, f64
+from ..types.expression import LEAF_DATATYPES, f32, f64, index
 from ..types.expression_functions import isnan, where
 from ..types.options import one_of
-from .arguments import Call, argument_array, argument_datatype, check_not_counted, deliver, device_of, numpy_result
+from .arguments import (
+    Call,
+    argument_array,
+    argument_datatype,
+    check_not_counted,
+    deliver,
+    device_of,
+    keep_primitive,
+    numpy_result,
+)
 from .arrays import take
 from .families import family
 from .orders import transpose
 from .reductions import Axes, max, min
 from .repeated_calls import one_shot
+from .scans import cumsum
 from .segments import segmented_sort
 from .signatures import AxisLike
 from .sorts import select_places, sort
+from .summaries import count_nonzero, weights_along
 
 #: How a quantile lies between items; see `numpy.quantile`.
 QuantileMethod: TypeAlias = Literal[
@@ -210,6 +223,37 @@ class _Rows:
             return np.where(n == 0, np.array(np.nan, value.dtype), value) if (n == 0).any() else value
         return np.where(np.isnan(last), last, value).astype(value.dtype) if self.dtype.kind == "f" else value
 
+    def weigh(self, q: np.ndarray, weights: _Rows) -> Any:
+        """Return the first items up to which weights are at least parts of their sum, shape (q.size, rows)."""
+        if not (self.rows and self.length and q.size):
+            return self.interpolate("lower", q)
+        double = default_float(context_of(self.device)) if self.on_gpu else STORAGE_DATATYPES["f64"]
+        keys, shares = (
+            asarray(np.ascontiguousarray(each), self.device) if isinstance(each, np.ndarray) else each
+            for each in (self._items, weights._items.astype(double.dtype))
+        )
+        datatypes: tuple[Any, Any] = keys.datatype, shares.datatype
+        if self.rows > 1:
+            primitive = keep_primitive(SegmentedSort, self.device, *datatypes, length=self.length)
+        else:
+            primitive = keep_primitive(SortPairs, self.device, *datatypes)
+        found = primitive.run_once(keys=keys, values=shares)
+        keys, shares = (found[f"output_{of}"].reshape(self.rows, self.length) for of in ("keys", "values"))
+        if self.on_gpu:
+            return _weigh_on_gpu(keys, shares, q)
+        items, shares = keys.to_numpy(), shares.to_numpy()
+        missing = np.isnan(items) if self.dtype.kind == "f" else np.zeros(items.shape, np.bool_)
+        with np.errstate(all="ignore"):
+            sums = np.where(missing & self._skips_nan, 0, shares).cumsum(axis=1)
+            sums = (sums / sums[:, -1:]).astype(q.dtype if q.dtype.kind == "f" else np.float64)
+        if (np.isnan(sums[:, -1]) & ~(missing[:, 0] & self._skips_nan)).any():
+            raise ArgumentError(f"{self._call}: weights are all 0, or hold NaN or infinity; give finite ones")
+        sums[sums == 0] = -1  # what weighs nothing is not the least item
+        places = np.minimum([np.searchsorted(each, q) for each in sums], self.length - 1)
+        if not self._skips_nan:
+            places = np.where(missing[:, -1:], self.length - 1, places)
+        return np.take_along_axis(items, places, axis=1).T
+
     def _interpolate_on_gpu(self, method: str, q: np.ndarray, is_median: bool) -> Array:
         output = empty((len(q), self.rows), "f64" if self._is_double else "f32", self.device)
         if not output.size:
@@ -228,6 +272,37 @@ class _Rows:
                 value = b - (b - a) * (1 - share) if share >= 0.5 else a + (b - a) * share
             output[k].copy_from(asarray(where(isnan(last), last, value)).reshape(self.rows))
         return output
+
+
+def _beside(call: str, x: Any, weights: Any, axis: AxisLike, device: wgpu.GPUDevice | None) -> tuple[Any, Any]:
+    """Return items and weights of one shape, both on the host or both on the GPU."""
+    pair: list[Any] = [
+        asarray(each, device) if isinstance(each, EXPRESSIONS) else Call(call).items(name, each)
+        for name, each in (("x", x), ("weights", weights))
+    ]
+    if any(isinstance(each, Array) for each in pair):
+        target = device_of(*pair, device=device)
+        pair = [asarray(each, target) for each in pair]
+    elif pair[1].dtype.kind not in "biuf" or (pair[1] < 0).any():
+        raise ArgumentError(f"{call}: weights must be numbers of at least 0; give np.abs(weights), say")
+    return pair[0], weights_along(call, pair[1], pair[0].shape, axis)
+
+
+def _weigh_on_gpu(keys: Array, weights: Array, q: np.ndarray) -> Array:
+    """Return what `_Rows.weigh` does, of rows in order."""
+    rows, length = keys.shape
+    sums = cumsum(weights, axis=1)
+    parts = sums / take(sums, [length - 1], 1)
+    parts = f32(parts) if q.dtype == np.float32 else parts
+    output = empty((len(q), rows), keys.datatype, keys.device)
+    for k, part in enumerate(q.tolist()):
+        below = count_nonzero(asarray((parts < part) | (sums <= 0)), axis=1)
+        place = where(below < length, below, length - 1)
+        if keys.dtype.kind == "f":  # NaN comes last
+            last = take(keys, [length - 1], 1).ravel()
+            place = where(last != last, length - 1, place)
+        output[k].copy_from(take(keys.ravel(), asarray(place + index * length)))
+    return output
 
 
 @family()
@@ -305,7 +380,7 @@ def _quantiles(call: str, most: int, skips_nan: bool = False):
         method: QuantileMethod = "linear",
         keepdims: bool = False,
         *,
-        weights: None = None,
+        weights: Any = None,
         device: wgpu.GPUDevice | None = None,
     ) -> Any:
         """Parameters
@@ -325,8 +400,9 @@ def _quantiles(call: str, most: int, skips_nan: bool = False):
             One of numpy's thirteen.
         keepdims : bool, default False
             Whether these axes stay, with one item each.
-        weights : None
-            Not here.
+        weights : numpy.ndarray or Array, optional
+            Not negative, for ``method="inverted_cdf"``; of the shape of `x`, or of that along `axis`. Those of numpy
+            are checked. Sums of an Array's are in float64, or float32 where the device has no other.
         device : wgpu.GPUDevice, optional
             By default that of an Array among the arguments, else `default_device()`.
 
@@ -346,7 +422,9 @@ def _quantiles(call: str, most: int, skips_nan: bool = False):
         """
         one_of(f"{call}: method", method, _METHODS)
         if weights is not None:
-            raise ArgumentError(f"{call}: weights= is not here; give numpy's function x.to_numpy() and the weights")
+            if method != "inverted_cdf":
+                raise ArgumentError(f"{call}: method={method!r} takes no weights; give method='inverted_cdf'")
+            x, weights = _beside(call, x, weights, axis, device)
         asked = argument_array(call, "q", q)
         if asked.dtype.kind not in "biuf":
             raise DatatypeError(f"{call}: q is of {asked.dtype}, but must be numbers from 0 to {most}")
@@ -357,6 +435,10 @@ def _quantiles(call: str, most: int, skips_nan: bool = False):
         if not ((part >= 0) & (part <= 1)).all():
             raise ArgumentError(f"{call}: q={q!r:.60} must lie within 0 to {most}")
         rows = _Rows(call, x, axis, keepdims, device, skips_nan)
+        if weights is not None:
+            shares = _Rows(call, weights, axis, keepdims, device, skips_nan)
+            found = rows.weigh(part, shares).reshape((*asked.shape, *rows.shape))
+            return deliver(call, found if rows.on_gpu else numpy_result(found), out)
         # Of q that are integers the least or the greatest item, of its own dtype, as numpy has it.
         chosen = "lower" if method == "linear" and part.dtype.kind != "f" else method
         found = rows.interpolate(chosen, part, is_weak=type(q) in (int, float)).reshape((*asked.shape, *rows.shape))

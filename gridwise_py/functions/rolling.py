@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import wgpu
 
 from ..call_errors import explained
-from ..errors import ArgumentError
+from ..errors import ArgumentError, DatatypeError
 from ..primitives.fusion import EXPRESSIONS
 from ..primitives.reduce_axis import one_axis
 from ..primitives.rolling import RollingResult, RollingWindows
@@ -21,8 +22,13 @@ from ..types.expression_functions import previous, where
 from ..types.operators import Max
 from ..types.options import MOST_U32, integer
 from .arguments import Call, check_not_counted, check_one_length, device_of, keep_primitive
+from .dates import dates_of
 from .orders import transpose
 from .scans import scan
+from .selections import unique
+
+#: What windows of durations have, as kind and result.
+_OF_DURATIONS = ("msum", "mmean")
 
 
 class Rolling:
@@ -89,6 +95,43 @@ class Rolling:
         return self._result("std", ddof + 1, ddof)
 
 
+class _OfDates(Rolling):
+    """Windows of dates or durations; those of numbers in their places compute."""
+
+    def __init__(self, dates: np.ndarray, roll: Callable[[np.ndarray], Rolling]):
+        self._dates, self._roll = dates, roll
+        self._floats = roll(self._without_nat(dates.view(np.int64)))
+
+    def __repr__(self) -> str:
+        return repr(self._floats)
+
+    def _without_nat(self, numbers: np.ndarray) -> np.ndarray:
+        return np.where(np.isnat(self._dates), np.nan, numbers)
+
+    def _result(self, of: RollingResult, least: int = 0, correction: int = 0) -> Any:
+        floats, dtype = self._floats, self._dates.dtype
+        is_double, is_end = floats._items.datatype.name == "f64", of in ("min", "max")
+        if of == "count":
+            return floats.count()
+        if not (dtype.kind + of in _OF_DURATIONS and is_double) and not (
+            is_end and (is_double or self._dates.size <= 1 << 24)  # which float32 counts
+        ):
+            raise DatatypeError(
+                f"gw.rolling().{of}() does not take {dtype} here; give np.where(np.isnat(x), np.nan, "
+                f"x.astype(np.int64)), which are floats"
+            )
+        if is_end:  # of ranks: floats do not hold all dates
+            labels, ranks = unique(self._dates, return_inverse=True, device=floats._items.device)
+            found = self._roll(self._without_nat(ranks))._result(of, least)
+        else:
+            labels, found = None, floats._result(of, least)
+        missing = np.isnan(found)
+        numbers = np.where(missing, 0, found).astype(np.int64)
+        result = numbers.view(dtype) if labels is None else labels[numbers]
+        result[missing] = "NaT"
+        return result
+
+
 @explained({"center": "each window ends at its item; gw.roll(result, -((window - 1) // 2)) centres them"})
 def rolling(
     x: Any,
@@ -104,7 +147,8 @@ def rolling(
     Parameters
     ----------
     x : array_like, pandas.Series, Array or expression
-        Of bool, integers or floats; float64 where the device computes with it. What is missing in it is NaN.
+        Of bool, integers or floats; float64 where the device computes with it. What is missing in it is NaN. Of dates
+        of the host there are min, max and count, of durations also sum and mean, in float64; NaT is missing.
     window : int
         How many items; it may be 0, or more than there are.
     min_periods : int, optional
@@ -138,6 +182,12 @@ def rolling(
     dtype = getattr(x, "dtype", None)
     if not isinstance(dtype, np.dtype) and getattr(dtype, "kind", "") in tuple("biuf"):  # a nullable column of pandas
         x = x.to_numpy(dtype=np.float64, na_value=np.nan)
+    dates = dates_of(x)
+    if dates is not None:
+        return _OfDates(
+            dates,
+            lambda each: rolling(each, window, min_periods, axis, segment_ids=segment_ids, device=device),
+        )
     items = call.items("x", asarray(x, device) if isinstance(x, EXPRESSIONS) else x, computes=True)
     target = device_of(items, segment_ids, device=device)
     doubles = default_float(context_of(target))
