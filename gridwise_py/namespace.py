@@ -91,7 +91,7 @@ _PLACES = {
 _OF_NUMPY = "only numpy has it, for x.to_numpy(): "
 #: Why functions of numpy are not here, and no others do.
 _REASONS = {
-    "busday_count busday_offset datetime_as_string is_busday isnat": "dates are numbers of units here",
+    "busday_count busday_offset datetime_as_string is_busday isnat": "Arrays hold no dates",
     "angle conj conjugate imag iscomplex isreal real real_if_close unwrap": "complex numbers are only summed here",
     "apply_along_axis apply_over_axes frompyfunc piecewise": "Python's functions are traced here, not called by item",
     "poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots": "polynomials have few coefficients",

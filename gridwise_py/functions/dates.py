@@ -82,7 +82,7 @@ def takes_dates(function: FunctionT) -> FunctionT:
             keys = {each: items.view(np.int64) for each, items in dates.items()}
             options.update({each: items - step if step else items for each, items in keys.items()})
             found: Any = function(*bound.args, **bound.kwargs)
-            if not dates:  # they are another argument, which the function takes or refuses
+            if not dates or not rule.results.stop:  # another argument is dates, or no result is
                 return found
             parts: list[Any] = list(cast(Any, found)) if isinstance(found, tuple) else [found]
             kind = next(iter(dates.values())).dtype

@@ -221,12 +221,13 @@ def _join(call: Call, items: list[Any], axis: int, dtype: Any, casting: Any) -> 
         )
     if not any(isinstance(each, Array) for each in items):
         return np.concatenate(items, along, dtype=common, casting=casting)
-    datatype = call.promote({f"arrays[{k}]": each for k, each in enumerate(items)}, ITEM_DATATYPES, computes=False)
+    named = {f"arrays[{k}]": each for k, each in enumerate(items)}
+    datatype = call.promote(named, ITEM_DATATYPES, computes=False)
     datatype = datatype if wanted is None else wanted
     shape[along] = sum(each.shape[along] for each in items)
     result = empty(tuple(shape), datatype, call.device)
     outer, inner, begin = prod(shape[:along]), prod(shape[along + 1 :]), 0
-    for name, each in call.arrays.items():
+    for name, each in named.items():
         length, part = each.shape[along] * inner, call.convert(name, datatype)
         if outer == 1 or not part.size:
             result.reshape(-1)[begin : begin + length].copy_from(part.reshape(-1))
