@@ -182,7 +182,7 @@ def test_windows_of_dates(device, window, least):
     """Numbers that no float holds, against each window by itself."""
     needed = window if least is None else least
     for x in (_items("M8[ns]", 40, 0.2), _items("m8[ns]", 40, 0.2, 1) // 2**20, _items("M8[D]", 0, 0)):
-        windows = gw.rolling(x, window, least, device=device)
+        windows = gw.rolling(x.astype(x.dtype.newbyteorder(">")), window, least, device=device)
         parts = [x[max(k + 1 - window, 0) : k + 1] for k in range(x.size)]
         parts = [part[~np.isnat(part)] for part in parts]
         for name in ("min", "max", *(("sum", "mean") if x.dtype.kind == "m" else ())):
