@@ -67,8 +67,7 @@ _PLACES = {
         "gw.matmul(m, m) is the product of matrices, gw.sum(a * b) that of vectors"
     ),
     "argwhere": "gw.nonzero(x) gives the same indices, one array for each dimension",
-    "append hstack concat": "gw.concatenate([a, b]), or gw.ChunkedArray([a, b]), which takes Arrays as one",
-    "vstack row_stack": "gw.stack([a, b])",
+    "append hstack concat vstack row_stack": "gw.concatenate([a, b]); gw.stack([a, b]) has them as rows",
     "insert": "gw.empty, and gw.put of the old and of the new items",
     "select choose": "gw.where(a > 1, a, gw.where(b > 1, b, 0.0))",
     "trim_zeros": "x[gw.flatnonzero(x)[0] : gw.flatnonzero(x)[-1] + 1] of a numpy array",

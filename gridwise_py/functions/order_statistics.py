@@ -14,8 +14,7 @@ import numpy as np
 import wgpu
 
 from ..errors import ArgumentError, DatatypeError
-from ..primitives import SegmentedSort, SortPairs
-from ..primitives.fusion import EXPRESSIONS
+from ..primitives import SegmentedSort
 from ..primitives.nth_element import MOST_PLACES
 from ..runtime.array import Array, asarray, default_float, empty
 from ..runtime.context import context_of
@@ -23,16 +22,7 @@ from ..types.datatype import STORAGE_DATATYPES
 from ..types.expression import LEAF_DATATYPES, f32, f64, index
 from ..types.expression_functions import isnan, where
 from ..types.options import one_of
-from .arguments import (
-    Call,
-    argument_array,
-    argument_datatype,
-    check_not_counted,
-    deliver,
-    device_of,
-    keep_primitive,
-    numpy_result,
-)
+from .arguments import Call, argument_array, argument_datatype, check_not_counted, deliver, device_of, numpy_result
 from .arrays import take
 from .families import family
 from .orders import transpose
@@ -42,6 +32,7 @@ from .scans import cumsum
 from .segments import segmented_sort
 from .signatures import AxisLike
 from .sorts import select_places, sort
+from .stacks import stack
 from .summaries import count_nonzero, weights_along
 
 #: How a quantile lies between items; see `numpy.quantile`.
@@ -227,31 +218,30 @@ class _Rows:
         """Return the first items up to which weights are at least parts of their sum, shape (q.size, rows)."""
         if not (self.rows and self.length and q.size):
             return self.interpolate("lower", q)
-        double = default_float(context_of(self.device)) if self.on_gpu else STORAGE_DATATYPES["f64"]
-        keys, shares = (
-            asarray(np.ascontiguousarray(each), self.device) if isinstance(each, np.ndarray) else each
-            for each in (self._items, weights._items.astype(double.dtype))
-        )
-        datatypes: tuple[Any, Any] = keys.datatype, shares.datatype
-        if self.rows > 1:
-            primitive = keep_primitive(SegmentedSort, self.device, *datatypes, length=self.length)
-        else:
-            primitive = keep_primitive(SortPairs, self.device, *datatypes)
-        found = primitive.run_once(keys=keys, values=shares)
-        keys, shares = (found[f"output_{of}"].reshape(self.rows, self.length) for of in ("keys", "values"))
-        if self.on_gpu:
+        items, shares = (each._items.reshape(self.rows, self.length) for each in (self, weights))
+        on_gpu, device = self.on_gpu or weights.on_gpu, (self if self.on_gpu else weights).device
+        if not on_gpu:
+            skipped = (items != items) & self._skips_nan
+            shares = np.where(skipped, 0, shares.astype(np.float64))
+            total = shares.sum(axis=1)
+            if (shares < 0).any() or not (np.isfinite(total) & ((total > 0) | skipped.all(axis=1))).all():
+                raise ArgumentError(
+                    f"{self._call}: weights must be finite, not negative, not all 0; give np.abs(weights)"
+                )
+        keys, shares = (asarray(each, device) for each in (items, shares))
+        shares = shares.astype(default_float(context_of(device))) if on_gpu else shares
+        call = Call(self._call, device)
+        primitive = call.primitive(SegmentedSort, keys.datatype, shares.datatype, length=self.length)
+        found = primitive.run_once(keys=keys.ravel(), values=shares.ravel())
+        keys, shares = (found[f"output_{of}"].reshape(items.shape) for of in ("keys", "values"))
+        if on_gpu:
             return _weigh_on_gpu(keys, shares, q)
-        items, shares = keys.to_numpy(), shares.to_numpy()
-        missing = np.isnan(items) if self.dtype.kind == "f" else np.zeros(items.shape, np.bool_)
-        with np.errstate(all="ignore"):
-            sums = np.where(missing & self._skips_nan, 0, shares).cumsum(axis=1)
+        items, sums = keys.to_numpy(), shares.to_numpy().cumsum(axis=1)
+        with np.errstate(invalid="ignore"):
             sums = (sums / sums[:, -1:]).astype(q.dtype if q.dtype.kind == "f" else np.float64)
-        if (np.isnan(sums[:, -1]) & ~(missing[:, 0] & self._skips_nan)).any():
-            raise ArgumentError(f"{self._call}: weights are all 0, or hold NaN or infinity; give finite ones")
         sums[sums == 0] = -1  # what weighs nothing is not the least item
+        sums[(items[:, -1] != items[:, -1]) & (not self._skips_nan)] = -1  # up to NaN, which is last
         places = np.minimum([np.searchsorted(each, q) for each in sums], self.length - 1)
-        if not self._skips_nan:
-            places = np.where(missing[:, -1:], self.length - 1, places)
         return np.take_along_axis(items, places, axis=1).T
 
     def _interpolate_on_gpu(self, method: str, q: np.ndarray, is_median: bool) -> Array:
@@ -274,35 +264,15 @@ class _Rows:
         return output
 
 
-def _beside(call: str, x: Any, weights: Any, axis: AxisLike, device: wgpu.GPUDevice | None) -> tuple[Any, Any]:
-    """Return items and weights of one shape, both on the host or both on the GPU."""
-    pair: list[Any] = [
-        asarray(each, device) if isinstance(each, EXPRESSIONS) else Call(call).items(name, each)
-        for name, each in (("x", x), ("weights", weights))
-    ]
-    if any(isinstance(each, Array) for each in pair):
-        target = device_of(*pair, device=device)
-        pair = [asarray(each, target) for each in pair]
-    elif pair[1].dtype.kind not in "biuf" or (pair[1] < 0).any():
-        raise ArgumentError(f"{call}: weights must be numbers of at least 0; give np.abs(weights), say")
-    return pair[0], weights_along(call, pair[1], pair[0].shape, axis)
-
-
-def _weigh_on_gpu(keys: Array, weights: Array, q: np.ndarray) -> Array:
+def _weigh_on_gpu(keys: Array, weights: Array, q: np.ndarray) -> Any:
     """Return what `_Rows.weigh` does, of rows in order."""
-    rows, length = keys.shape
-    sums = cumsum(weights, axis=1)
-    parts = sums / take(sums, [length - 1], 1)
-    parts = f32(parts) if q.dtype == np.float32 else parts
-    output = empty((len(q), rows), keys.datatype, keys.device)
-    for k, part in enumerate(q.tolist()):
-        below = count_nonzero(asarray((parts < part) | (sums <= 0)), axis=1)
-        place = where(below < length, below, length - 1)
-        if keys.dtype.kind == "f":  # NaN comes last
-            last = take(keys, [length - 1], 1).ravel()
-            place = where(last != last, length - 1, place)
-        output[k].copy_from(take(keys.ravel(), asarray(place + index * length)))
-    return output
+    length, sums = keys.shape[1], cumsum(weights, axis=1)
+    last, total = (take(each, [length - 1], 1) for each in (keys, sums))
+    parts = f32(sums / total) if q.dtype == np.float32 else sums / total
+    is_below = (sums <= 0) | (last != last)  # NaN comes last
+    counts = [count_nonzero(asarray((parts < part) | is_below), axis=1) for part in q.tolist()]
+    places = [asarray(where(count < length, count, length - 1) + index * length) for count in counts]
+    return stack([take(keys.ravel(), each) for each in places])
 
 
 @family()
@@ -424,7 +394,10 @@ def _quantiles(call: str, most: int, skips_nan: bool = False):
         if weights is not None:
             if method != "inverted_cdf":
                 raise ArgumentError(f"{call}: method={method!r} takes no weights; give method='inverted_cdf'")
-            x, weights = _beside(call, x, weights, axis, device)
+            made = Call(call, device)
+            x, given = made.items("x", x), made.items("weights", weights)
+            made.hold("weights", given, weights)
+            weights = weights_along(call, given, x.shape, axis)
         asked = argument_array(call, "q", q)
         if asked.dtype.kind not in "biuf":
             raise DatatypeError(f"{call}: q is of {asked.dtype}, but must be numbers from 0 to {most}")
@@ -435,14 +408,14 @@ def _quantiles(call: str, most: int, skips_nan: bool = False):
         if not ((part >= 0) & (part <= 1)).all():
             raise ArgumentError(f"{call}: q={q!r:.60} must lie within 0 to {most}")
         rows = _Rows(call, x, axis, keepdims, device, skips_nan)
-        if weights is not None:
-            shares = _Rows(call, weights, axis, keepdims, device, skips_nan)
-            found = rows.weigh(part, shares).reshape((*asked.shape, *rows.shape))
-            return deliver(call, found if rows.on_gpu else numpy_result(found), out)
         # Of q that are integers the least or the greatest item, of its own dtype, as numpy has it.
         chosen = "lower" if method == "linear" and part.dtype.kind != "f" else method
-        found = rows.interpolate(chosen, part, is_weak=type(q) in (int, float)).reshape((*asked.shape, *rows.shape))
-        return deliver(call, found if rows.on_gpu else numpy_result(found), out)
+        if weights is None:
+            found = rows.interpolate(chosen, part, is_weak=type(q) in (int, float))
+        else:
+            found = rows.weigh(part, _Rows(call, weights, axis, keepdims, device, False))
+        found = found.reshape((*asked.shape, *rows.shape))
+        return deliver(call, found if isinstance(found, Array) else numpy_result(found), out)
 
     return quantile
 

@@ -10,7 +10,7 @@ import numpy as np
 import wgpu
 
 from ..call_errors import explained
-from ..errors import ArgumentError, DatatypeError
+from ..errors import ArgumentError
 from ..primitives.fusion import EXPRESSIONS
 from ..primitives.reduce_axis import one_axis
 from ..primitives.rolling import RollingResult, RollingWindows
@@ -21,14 +21,11 @@ from ..types.expression import index
 from ..types.expression_functions import previous, where
 from ..types.operators import Max
 from ..types.options import MOST_U32, integer
-from .arguments import Call, check_not_counted, check_one_length, device_of, keep_primitive
+from .arguments import Call, argument_datatype, check_not_counted, check_one_length, device_of, keep_primitive
 from .dates import dates_of
-from .orders import transpose
+from .orders import with_last, with_last_at
 from .scans import scan
 from .selections import unique
-
-#: What windows of durations have, as kind and result.
-_OF_DURATIONS = ("msum", "mmean")
 
 
 class Rolling:
@@ -58,11 +55,7 @@ class Rolling:
         )  # fmt: skip
         found = primitive.run_once(input=items, **given)["output"].reshape(self._shape)
         found: Any = found.to_numpy() if self._is_host else found
-        if self._axis == len(self._shape) - 1:
-            return found
-        order = list(range(found.ndim - 1))
-        order.insert(self._axis, found.ndim - 1)
-        return np.ascontiguousarray(found.transpose(order)) if self._is_host else transpose(found, order)
+        return with_last_at(found, self._axis)
 
     def sum(self) -> Any:
         """Return the sums; 0 where `min_periods` is 0 and no item is valid."""
@@ -96,40 +89,27 @@ class Rolling:
 
 
 class _OfDates(Rolling):
-    """Windows of dates or durations; those of numbers in their places compute."""
+    """Windows of dates or durations, computed with floats in their places."""
 
     def __init__(self, dates: np.ndarray, roll: Callable[[np.ndarray], Rolling]):
         self._dates, self._roll = dates, roll
-        self._floats = roll(self._without_nat(dates.view(np.int64)))
-
-    def __repr__(self) -> str:
-        return repr(self._floats)
-
-    def _without_nat(self, numbers: np.ndarray) -> np.ndarray:
-        return np.where(np.isnat(self._dates), np.nan, numbers)
+        vars(self).update(vars(roll(dates.view(np.int64))))
 
     def _result(self, of: RollingResult, least: int = 0, correction: int = 0) -> Any:
-        floats, dtype = self._floats, self._dates.dtype
-        is_double, is_end = floats._items.datatype.name == "f64", of in ("min", "max")
-        if of == "count":
-            return floats.count()
-        if not (dtype.kind + of in _OF_DURATIONS and is_double) and not (
-            is_end and (is_double or self._dates.size <= 1 << 24)  # which float32 counts
-        ):
-            raise DatatypeError(
-                f"gw.rolling().{of}() does not take {dtype} here; give np.where(np.isnat(x), np.nan, "
-                f"x.astype(np.int64)), which are floats"
-            )
+        dtype, is_end = self._dates.dtype, of in ("min", "max")
+        is_exact = self._items.datatype.name == "f64" or (is_end and self._dates.size <= 1 << 24)
+        if not is_exact or of in ("var", "std") or dtype.kind + of in ("Msum", "Mmean"):
+            argument_datatype(f"gw.rolling().{of}()", "x", self._dates, dtype, STORAGE_DATATYPES)  # raises
+        labels, found = self._dates[:0], super()
         if is_end:  # of ranks: floats do not hold all dates
-            labels, ranks = unique(self._dates, return_inverse=True, device=floats._items.device)
-            found = self._roll(self._without_nat(ranks))._result(of, least)
-        else:
-            labels, found = None, floats._result(of, least)
-        missing = np.isnan(found)
-        numbers = np.where(missing, 0, found).astype(np.int64)
-        result = numbers.view(dtype) if labels is None else labels[numbers]
-        result[missing] = "NaT"
-        return result
+            labels, ranks = unique(self._dates, return_inverse=True, device=self._items.device)
+            found = self._roll(ranks)
+        found = found._result(of, least)
+        numbers = np.where(np.isnan(found), 0, found).astype(np.int64)
+        return np.where(np.isnan(found), np.array("NaT", dtype), labels[numbers] if is_end else numbers.view(dtype))
+
+    def count(self) -> Any:
+        return super()._result("count")
 
 
 @explained({"center": "each window ends at its item; gw.roll(result, -((window - 1) // 2)) centres them"})
@@ -184,10 +164,12 @@ def rolling(
         x = x.to_numpy(dtype=np.float64, na_value=np.nan)
     dates = dates_of(x)
     if dates is not None:
-        return _OfDates(
-            dates,
-            lambda each: rolling(each, window, min_periods, axis, segment_ids=segment_ids, device=device),
-        )
+
+        def roll(items: np.ndarray) -> Rolling:
+            floats = np.where(np.isnat(dates), np.nan, items)
+            return rolling(floats, window, min_periods, axis, segment_ids=segment_ids, device=device)
+
+        return _OfDates(dates, roll)
     items = call.items("x", asarray(x, device) if isinstance(x, EXPRESSIONS) else x, computes=True)
     target = device_of(items, segment_ids, device=device)
     doubles = default_float(context_of(target))
@@ -202,9 +184,7 @@ def rolling(
     least = window if min_periods is None else integer(f"{call}: min_periods", min_periods, 0, window)
     starts = None if segment_ids is None else _starts_of(call, items, segment_ids, target)
     is_host = not isinstance(items, Array)
-    if along != items.ndim - 1:
-        order = [*(k for k in range(items.ndim) if k != along), along]
-        items = items.transpose(order) if is_host else transpose(items, order)
+    items = with_last(items, along)
     shape = items.shape
     items = asarray(np.ascontiguousarray(items), target) if is_host else items
     if kind.name != "f32":

@@ -30,6 +30,7 @@ from .families import family
 from .orders import make_row_places, sort_rows, with_last, with_last_at
 from .repeated_calls import one_shot
 from .signatures import ArgSortCall, SortCall, SortKind, SortPairsCall, typed_as
+from .stacks import join
 
 _KINDS = get_args(SortKind)
 
@@ -429,11 +430,7 @@ def select_places(call: Call, kind: Any, places: np.ndarray) -> Array:
         outputs.append(call.run(primitive, places=asarray(padded, call.device))["values"])
     if not outputs:
         return empty(0, kind.datatype if isinstance(kind, Flat) else kind, call.device)
-    found = outputs[0]
-    if len(outputs) > 1:
-        found = empty(len(outputs) * MOST_PLACES, found.datatype, call.device)
-        for k, each in enumerate(outputs):
-            found[k * MOST_PLACES : k * MOST_PLACES + each.size].copy_from(each)
+    found = join(call.name, outputs, 0) if len(outputs) > 1 else outputs[0]
     if np.array_equal(where, np.arange(where.size)):
         return found[: where.size]
     return cast(Array, take(found, where.astype(np.uint32)))

@@ -6,36 +6,27 @@ numpy puts together what lies on the host. With an Array the result is one on th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 from math import prod
-from operator import mul
 from typing import Any
 
 import numpy as np
-import wgpu
 
-from ..errors import ArgumentError, DatatypeError, LengthError
+from ..errors import ArgumentError, DatatypeError
 from ..primitives.fusion import EXPRESSIONS
 from ..primitives.reduce_axis import one_axis
-from ..runtime.array import OPERATIONS, Array, asarray, empty
+from ..runtime.array import Array, asarray, empty
 from ..types.datatype import ITEM_DATATYPES, as_datatype
-from ..types.options import integer, one_of
-from ..types.shapes import Part, merged
-from .arguments import Call, check_not_counted, deliver
-from .arrays import arange, full
-from .orders import copy_ranges
+from ..types.options import integer
+from ..types.shapes import check_one_shape
+from .arguments import Call, deliver, device_of, in_datatype
+from .arrays import arange, take
+from .orders import transpose
 from .repeated_calls import one_shot
 
 
 @one_shot()
 def concatenate(
-    arrays: Any,
-    axis: int | None = 0,
-    out: Any = None,
-    *,
-    dtype: Any = None,
-    casting: Any = "same_kind",
-    device: wgpu.GPUDevice | None = None,
+    arrays: Any, axis: int | None = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
 ) -> Any:
     """Return the items of several arrays behind each other, along an axis.
 
@@ -49,8 +40,6 @@ def concatenate(
         Where to put the result, of its shape.
     dtype, casting : optional
         That of the result, and how items may be cast to it.
-    device : wgpu.GPUDevice, optional
-        By default that of an Array among the arguments.
 
     Returns
     -------
@@ -60,9 +49,7 @@ def concatenate(
     Raises
     ------
     ArgumentError
-        If there are no arrays, or one is a single item.
-    LengthError
-        If shapes differ beside `axis`.
+        If there are no arrays, or their shapes differ beside `axis`.
     DatatypeError
         If they have no datatype in common.
 
@@ -74,23 +61,15 @@ def concatenate(
     array([[1, 2, 5],
            [3, 4, 6]])
     """
-    call = Call("gw.concatenate()", device)
+    call = "gw.concatenate()"
     items = _listed(call, arrays)
     if axis is None:
         items, axis = [each.reshape(-1) for each in items], 0
-    return deliver(call.name, _join(call, items, axis, dtype, casting), out, casting)
+    return deliver(call, join(call, items, axis, dtype, casting), out, casting)
 
 
 @one_shot()
-def stack(
-    arrays: Any,
-    axis: int = 0,
-    out: Any = None,
-    *,
-    dtype: Any = None,
-    casting: Any = "same_kind",
-    device: wgpu.GPUDevice | None = None,
-) -> Any:
+def stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
     """Return several arrays of one shape as one, along a new axis; see `concatenate`.
 
     Parameters
@@ -98,7 +77,7 @@ def stack(
     arrays : sequence of numpy.ndarray, Array, expression or number
     axis : int, default 0
         Of the result.
-    out, dtype, casting, device
+    out, dtype, casting
         As for `concatenate`.
 
     Returns
@@ -115,24 +94,16 @@ def stack(
            [2, 5],
            [3, 6]])
     """
-    call = Call("gw.stack()", device)
+    call = "gw.stack()"
     items = _listed(call, arrays)
-    shape = items[0].shape
-    along = one_axis(call.name, axis, len(shape) + 1)
-    for k, each in enumerate(items):
-        if each.shape != shape:
-            raise LengthError(f"{call}: arrays[{k}] has shape {each.shape}, but arrays[0] {shape}; slice them to one")
-    found = _join(call, [each.reshape(-1) for each in items], 0, dtype, casting)
-    count, outer, inner = len(items), prod(shape[:along]), prod(shape[along:])
-    if not isinstance(found, Array):
-        found = found.reshape(count, outer, inner).transpose(1, 0, 2)
-    elif outer > 1 and found.size:
-        found = OPERATIONS["strided"](found, Part(0, (outer, count, inner), (inner, outer * inner, 1)))
-    return deliver(call.name, found.reshape(*shape[:along], count, *shape[along:]), out, casting)
+    check_one_shape(call, {f"arrays[{k}]": each.shape for k, each in enumerate(items)})
+    along = one_axis(call, axis, items[0].ndim + 1)
+    rows = [each.reshape(*each.shape[:along], 1, *each.shape[along:]) for each in items]
+    return deliver(call, join(call, rows, along, dtype, casting), out, casting)
 
 
 @one_shot()
-def tile(x: Any, reps: int | Sequence[int], *, device: wgpu.GPUDevice | None = None) -> Any:
+def tile(x: Any, reps: int | Sequence[int]) -> Any:
     """Return an array that consists of copies of another one.
 
     Parameters
@@ -140,8 +111,6 @@ def tile(x: Any, reps: int | Sequence[int], *, device: wgpu.GPUDevice | None = N
     x : numpy.ndarray, Array or expression
     reps : int or sequence of int
         How many copies lie along each axis; the last ones count, and missing ones are 1.
-    device : wgpu.GPUDevice, optional
-        By default that of `x`.
 
     Returns
     -------
@@ -154,88 +123,53 @@ def tile(x: Any, reps: int | Sequence[int], *, device: wgpu.GPUDevice | None = N
     array([[1, 2, 1, 2],
            [1, 2, 1, 2]])
     """
-    call = Call("gw.tile()", device)
-    given = list(reps) if isinstance(reps, (Sequence, np.ndarray)) else [reps]
-    counts = [integer(f"{call}: reps", each, 0) for each in given]
+    call = "gw.tile()"
     items = _stored(call, "x", x)
+    counts = [integer(f"{call}: reps", each, 0) for each in np.atleast_1d(reps).tolist()]
     if not isinstance(items, Array):
         return np.tile(items, counts)
-    rank = max(len(counts), items.ndim)
-    counts, lengths = ([1] * (rank - len(each)) + list(each) for each in (counts, items.shape))
-    shape = tuple(map(mul, counts, lengths))
-    wide, narrow = (tuple(chain(*zip(each, lengths, strict=True))) for each in (counts, [1] * rank))
-    if prod(counts) == 1 or not prod(shape):
-        return items.copy().reshape(shape) if prod(shape) else empty(shape, items.datatype, items.device)
-    parts = merged(wide, narrow)
-    part = Part(0, tuple(length for length, _ in parts), tuple(strides[0] for _, strides in parts))
-    return OPERATIONS["strided"](items.ravel(), part).reshape(shape)
+    found = items.copy().reshape((1,) * (len(counts) - items.ndim) + items.shape)
+    for axis, count in enumerate(counts, found.ndim - len(counts)):
+        if count != 1:  # indices behind the last item begin again
+            places = arange(count * found.shape[axis], dtype="u32", device=found.device)
+            found = take(found, places, axis, mode="wrap")
+    return found
 
 
-def _stored(call: Call, name: str, value: Any) -> Any:
+def _stored(call: str, name: str, value: Any) -> Any:
     """Return an argument on the host or on the GPU, where an expression is stored."""
-    items = asarray(value) if isinstance(value, EXPRESSIONS) else call.items(name, value)
-    if isinstance(items, Array):
-        check_not_counted(call.name, items)
-    return items
+    return asarray(value) if isinstance(value, EXPRESSIONS) else Call(call).items(name, value)
 
 
-def _listed(call: Call, arrays: Any) -> list[Any]:
+def _listed(call: str, arrays: Any) -> list[Any]:
     """Return the arrays of an argument: of one array its rows."""
-    if isinstance(arrays, Array):
-        arrays = [arrays[k] for k in range(len(arrays))]
-    if not np.iterable(arrays):
-        raise ArgumentError(f"{call}: arrays must be several; give a list of them")
-    items = [_stored(call, f"arrays[{k}]", each) for k, each in enumerate(arrays)]
-    if not items:
-        raise ArgumentError(f"{call}: arrays has none, so that nothing says of which dtype the result is; give one")
-    return items
+    if not isinstance(arrays, (Array, Sequence, np.ndarray)) or not len(arrays):
+        raise ArgumentError(f"{call}: arrays must be one or more; give a list of them")
+    return [_stored(call, f"arrays[{k}]", arrays[k]) for k in range(len(arrays))]
 
 
-def _join(call: Call, items: list[Any], axis: int, dtype: Any, casting: Any) -> Any:
+def join(call: str, items: list[Any], axis: int, dtype: Any = None, casting: Any = "same_kind") -> Any:
     """Return arrays behind each other: an Array if one of them is one."""
-    shape = list(items[0].shape)
-    if not all(each.ndim for each in items):
-        raise ArgumentError(
-            f"{call}: arrays has single items, which have no axis; give gw.stack(arrays) of these alone"
-        )
-    along = one_axis(call.name, axis, len(shape))
-    for k, each in enumerate(items):
-        if each.ndim != len(shape) or any(n != shape[d] for d, n in enumerate(each.shape) if d != along):
-            raise LengthError(
-                f"{call}: arrays[{k}] has shape {each.shape}, but arrays[0] {items[0].shape}; beside axis {along} they "
-                f"must be equal: slice them"
-            )
-    one_of(f"{call}: casting", casting, ("no", "equiv", "safe", "same_kind", "unsafe"))
-    wanted, dtypes = None if dtype is None else as_datatype(dtype, ITEM_DATATYPES), [each.dtype for each in items]
-    try:
-        common = np.result_type(*dtypes) if wanted is None else wanted.dtype
-    except TypeError as error:
-        shown = ", ".join(map(str, dict.fromkeys(dtypes)))
-        raise DatatypeError(
-            f"{call}: arrays of {shown} have no dtype in common; convert some, x.astype(np.float64)"
-        ) from error
-    refused = next((each for each in dtypes if not np.can_cast(each, common, casting)), None)
-    if refused is not None:
-        raise DatatypeError(
-            f"{call}: arrays are of {refused}, the result of {common}, casting={casting!r}; give casting='unsafe'"
-        )
+    along = one_axis(call, axis, items[0].ndim)
+    wanted = None if dtype is None else as_datatype(dtype, ITEM_DATATYPES).dtype
+    shapes = [tuple(n * (d != along) for d, n in enumerate(each.shape)) for each in items]
+    try:  # numpy's rules, of arrays without items
+        nothing = [np.empty(shape, each.dtype) for shape, each in zip(shapes, items, strict=True)]
+        common = np.concatenate(nothing, along, dtype=wanted, casting=casting).dtype
+    except (TypeError, ValueError) as error:
+        kind, said = DatatypeError if isinstance(error, TypeError) else ArgumentError, str(error).partition(". ")[0]
+        raise kind(f"{call}: {said}; convert some, x.astype(np.float64), or reshape them") from error
     if not any(isinstance(each, Array) for each in items):
         return np.concatenate(items, along, dtype=common, casting=casting)
-    named = {f"arrays[{k}]": each for k, each in enumerate(items)}
-    datatype = call.promote(named, ITEM_DATATYPES, computes=False)
-    datatype = datatype if wanted is None else wanted
-    shape[along] = sum(each.shape[along] for each in items)
-    result = empty(tuple(shape), datatype, call.device)
-    outer, inner, begin = prod(shape[:along]), prod(shape[along + 1 :]), 0
-    for name, each in named.items():
-        length, part = each.shape[along] * inner, call.convert(name, datatype)
-        if outer == 1 or not part.size:
-            result.reshape(-1)[begin : begin + length].copy_from(part.reshape(-1))
-        else:
-            places, begins = (
-                arange(first, first + outer * step, step, "u32", call.device)
-                for first, step in ((0, length), (begin, shape[along] * inner))
-            )
-            copy_ranges(part, result, places, begins, full(outer, length, "u32", call.device))
-        begin += length
+    target, datatype = device_of(*items), as_datatype(common, ITEM_DATATYPES)
+    if prod(shapes[0][:along]) > 1:  # the transposed ones lie behind each other
+        order = (along, *(d for d in range(len(shapes[0])) if d != along))
+        moved = [transpose(each, order) if isinstance(each, Array) else each.transpose(order) for each in items]
+        return transpose(join(call, moved, 0, dtype, casting), np.argsort(order).tolist())
+    length, begin = sum(each.shape[along] for each in items), 0
+    result = empty((*shapes[0][:along], length, *shapes[0][along + 1 :]), datatype, target)
+    for each in items:
+        part = in_datatype(call, "arrays", each, datatype)
+        result.reshape(-1)[begin : begin + each.size].copy_from(part.reshape(-1))
+        begin += each.size
     return result

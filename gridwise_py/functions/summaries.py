@@ -1038,7 +1038,7 @@ def average(
     ]
     if not {type(each) for each in pair} & {Expression}:
         pair[1] = weights_along(call, pair[1], pair[0].shape, axis)
-    if not _on_host(pair):
+    if {type(each) for each in pair} != {np.ndarray}:
         shapes = {name: shape_of(each) for name, each in zip(("x", "weights"), pair, strict=True)}
         check_one_shape(call, {name: shape for name, shape in shapes.items() if shape is not None})
         target = device_of(*(each for each in pair if isinstance(each, Array)), device=device)
@@ -1068,10 +1068,6 @@ def average(
             )
         found = np.divide(total, weight)
     return (found, weight) if returned else found
-
-
-def _on_host(arrays: list[Any]) -> bool:
-    return [each for each in arrays if not isinstance(each, np.ndarray)] == []
 
 
 def weights_along(call: str, weights: Any, shape: tuple[int, ...], axis: AxisLike) -> Any:
