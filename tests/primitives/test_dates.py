@@ -91,7 +91,8 @@ def test_nat_is_last_whatever_the_order(device):
     x = np.array(["2020", "NaT", "1969", "NaT", "2021"], "M8[Y]")
     assert gw.sort(x, descending=True, device=device).astype(str).tolist() == ["2021", "2020", "1969", "NaT", "NaT"]
     assert gw.argsort(x, descending=True, device=device).tolist() == [4, 0, 2, 1, 3]
-    assert gw.top_k(x, 4, device=device).indices.tolist() == [4, 0, 2, 1]
+    for mode in ({}, {"mode": "largest"}):
+        assert gw.top_k(x, 4, **mode, device=device).indices.tolist() == [4, 0, 2, 1]
     found = gw.top_k(x, 4, mode="smallest", device=device)
     assert (found.values.astype(str).tolist(), found.indices.tolist()) == (
         ["1969", "2020", "2021", "NaT"],

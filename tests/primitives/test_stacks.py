@@ -76,6 +76,7 @@ def test_what_else_is_put_together(device):
     _assert_same(gw.concatenate((2 * x, x)), np.concatenate((2 * host, host)))
     _assert_same(gw.concatenate(x.reshape(2, 2)), host)
     _assert_same(gw.stack(x.reshape(2, 2), 1), host.reshape(2, 2).T)
+    assert gw.tile(x, 1).buffer is not x.buffer
     _assert_same(gw.tile(x > 1, 2), np.tile(host > 1, 2))
     _assert_same(gw.concatenate([x[1:], x[:3]]), np.concatenate([host[1:], host[:3]]))
     _assert_same(gw.concatenate([x, x], dtype=np.int16, casting="unsafe"), np.tile(host, 2).astype(np.int16))
