@@ -45,8 +45,7 @@ def dates_of(value: Any) -> np.ndarray | None:
     kind = getattr(getattr(given, "dtype", None), "kind", "M")  # polars and pyarrow say no kind
     if kind not in "mM" or not hasattr(given, "__array__") or isinstance(given, (Items, *EXPRESSIONS)):
         return None
-    items = argument_array("gw.asarray()", "x", value)
-    return items.astype(items.dtype.newbyteorder("="), copy=False) if items.dtype.kind in "mM" else None
+    return argument_array("gw.asarray()", "x", value) if np.asarray(given).dtype.kind in "mM" else None
 
 
 def takes_dates(function: FunctionT) -> FunctionT:
@@ -73,7 +72,7 @@ def takes_dates(function: FunctionT) -> FunctionT:
             keys = ((each, items.astype(dtype, copy=False).view(np.int64)) for each, items in dates.items())
             options |= {each: items - step if step else items for each, items in keys}
             if is_apart and np.isnat(dates["x"]).any():  # each is an item of its own
-                labels, options["x"] = np.unique(dates["x"], return_inverse=True)
+                labels, options["x"] = np.unique(dates["x"].astype(dtype), return_inverse=True)
                 options["x"][np.isnat(dates["x"])] += np.arange(np.isnat(dates["x"]).sum())
             found: Any = function(*bound.args, **bound.kwargs)
             parts: list[Any] = list(cast(Any, found)) if isinstance(found, tuple) else [found]

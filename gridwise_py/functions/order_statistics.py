@@ -230,9 +230,8 @@ class _Rows:
                 )
         keys, shares = (asarray(each, device) for each in (items, shares))
         shares = shares.astype(default_float(context_of(device))) if on_gpu else shares
-        call = Call(self._call, device)
-        primitive = call.primitive(SegmentedSort, keys.datatype, shares.datatype, length=self.length)
-        found = primitive.run_once(keys=keys.ravel(), values=shares.ravel())
+        sort = Call(self._call, device).primitive(SegmentedSort, keys.datatype, shares.datatype, length=self.length)
+        found = sort.run_once(keys=keys.ravel(), values=shares.ravel())
         keys, shares = (found[f"output_{of}"].reshape(items.shape) for of in ("keys", "values"))
         if on_gpu:
             return _weigh_on_gpu(keys, shares, q)

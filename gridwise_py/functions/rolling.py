@@ -93,10 +93,10 @@ class _OfDates(Rolling):
 
     def __init__(self, dates: np.ndarray, roll: Callable[[np.ndarray], Rolling]):
         self._dates, self._roll = dates, roll
-        vars(self).update(vars(roll(dates.view(np.int64))))
+        vars(self).update(vars(roll(dates.astype(np.int64))))
 
     def _result(self, of: RollingResult, least: int = 0, correction: int = 0) -> Any:
-        dtype, is_end = self._dates.dtype, of in ("min", "max")
+        dtype, is_end = self._dates.dtype.newbyteorder("="), of in ("min", "max")
         is_exact = self._items.datatype.name == "f64" or (is_end and self._dates.size <= 1 << 24)
         if not is_exact or of in ("var", "std") or dtype.kind + of in ("Msum", "Mmean"):
             argument_datatype(f"gw.rolling().{of}()", "x", self._dates, dtype, STORAGE_DATATYPES)  # raises

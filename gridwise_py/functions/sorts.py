@@ -54,7 +54,8 @@ def sort(
     Parameters
     ----------
     x : numpy.ndarray or Array
-        With `less` of one dimension, of u32, i32, f32, or structs of these.
+        With `less` of one dimension, of u32, i32, f32, or structs of these. Of dates and durations, which lie on the
+        host, NaT comes last.
     axis : int, default -1
         The last one is fastest.
     kind, stable : optional

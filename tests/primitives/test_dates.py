@@ -152,6 +152,8 @@ def test_columns_of_other_libraries(device):
         _assert_same(gw.diff(column, device=device), np.diff(x))
         _assert_same(gw.rolling(column, 2, 1, device=device).max(), x[[0, 0, 2, 3]])
     _assert_same(gw.nanmax([*x], device=device), np.nanmax(x))
+    with pytest.raises(DatatypeError, match="mask"):
+        gw.sort(np.ma.masked_equal(x, x[0]), device=device)
 
 
 @pytest.mark.parametrize(
