@@ -86,6 +86,7 @@ _MODULES = {
     ),
     "functions.sets": "MergedPairs intersect1d isin merge setdiff1d setxor1d union1d",
     "functions.sorts": "TopItems argpartition argsort nth_element partition sort sort_pairs top_k",
+    "functions.stacks": "concatenate stack tile",
     "functions.summaries": (
         "ArgMinAndMax MinAndMax all any argmax argmin argminmax average count_nonzero find find_if mean minmax "
         "nanargmax nanargmin nanmean nanstd nanvar std var"

@@ -154,6 +154,9 @@ from .functions.sorts import partition as partition
 from .functions.sorts import sort as sort
 from .functions.sorts import sort_pairs as sort_pairs
 from .functions.sorts import top_k as top_k
+from .functions.stacks import concatenate as concatenate
+from .functions.stacks import stack as stack
+from .functions.stacks import tile as tile
 from .functions.summaries import ArgMinAndMax as ArgMinAndMax
 from .functions.summaries import MinAndMax as MinAndMax
 from .functions.summaries import all as all

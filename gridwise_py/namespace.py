@@ -55,7 +55,7 @@ _PLACES = {
     "split array_split hsplit vsplit dsplit unstack": "x[:k] and x[k:] are views",
     "swapaxes moveaxis rollaxis permute_dims matrix_transpose": "gw.transpose(m, (1, 0))",
     "fliplr flipud rot90": "gw.flip(m, 0) and gw.flip(m, 1), gw.transpose(m)",
-    "tile pad resize": "gw.take(x, np.arange(9) - k, mode='wrap') repeats all items, mode='clip' those at the ends",
+    "pad resize": "gw.take(x, np.arange(9) - k, mode='wrap') repeats all items, mode='clip' those at the ends",
     "trace diag diagonal fill_diagonal": "gw.take(m.ravel(), np.arange(4) * 5) of 4 rows of 4",
     "unravel_index ravel_multi_index": "indices // k and indices % k are rows and columns of k items",
     "putmask place copyto tril triu": "gw.where(condition, values, x)",
@@ -67,9 +67,7 @@ _PLACES = {
         "gw.matmul(m, m) is the product of matrices, gw.sum(a * b) that of vectors"
     ),
     "argwhere": "gw.nonzero(x) gives the same indices, one array for each dimension",
-    "append hstack concatenate concat vstack row_stack stack": (
-        "gw.ChunkedArray([a, b]) takes Arrays of one datatype as one"
-    ),
+    "append hstack concat vstack row_stack": "gw.concatenate([a, b]); gw.stack([a, b]) has them as rows",
     "insert": "gw.empty, and gw.put of the old and of the new items",
     "select choose": "gw.where(a > 1, a, gw.where(b > 1, b, 0.0))",
     "trim_zeros": "x[gw.flatnonzero(x)[0] : gw.flatnonzero(x)[-1] + 1] of a numpy array",
@@ -92,7 +90,7 @@ _PLACES = {
 _OF_NUMPY = "only numpy has it, for x.to_numpy(): "
 #: Why functions of numpy are not here, and no others do.
 _REASONS = {
-    "busday_count busday_offset datetime_as_string is_busday isnat": "dates are numbers of units here",
+    "busday_count busday_offset datetime_as_string is_busday isnat": "Arrays hold no dates",
     "angle conj conjugate imag iscomplex isreal real real_if_close unwrap": "complex numbers are only summed here",
     "apply_along_axis apply_over_axes frompyfunc piecewise": "Python's functions are traced here, not called by item",
     "poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots": "polynomials have few coefficients",

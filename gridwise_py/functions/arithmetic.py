@@ -25,6 +25,7 @@ from .arrays import add_broadcast, is_broadcast, take
 from .reductions import one_result, reduce
 from .repeated_calls import one_shot
 from .signatures import AddCall, MatMulCall, typed_as
+from .stacks import join
 
 _MATRICES = {"a": ("m", "k"), "b": ("k", "n")}
 
@@ -79,7 +80,7 @@ def diff(
     Parameters
     ----------
     x : numpy.ndarray, Array or expression
-        An Array of float64 where the device computes with it.
+        An Array of float64 where the device computes with it; dates are subtracted by numpy.
     n : int, default 1
     axis : int, default -1
     prepend, append : numpy.ndarray or number, optional
@@ -112,8 +113,10 @@ def diff(
         raise ArgumentError(f"{call}: prepend= and append= are for numpy arrays; write the ends with gw.diff(x)")
     if ends:
         one = (*items.shape[:along], 1, *items.shape[along + 1 :])
-        parts = [end if np.ndim(end) else np.broadcast_to(end, one) for end in (prepend, append) if end is not None]
-        items = np.concatenate([*parts[: prepend is not None], items, *parts[prepend is not None :]], along)
+        parts = [end for end in (prepend, items, append) if end is not None]
+        items = join(call, [np.asarray(end) if np.ndim(end) else np.broadcast_to(end, one) for end in parts], along)
+    if items.dtype.kind in "mM":
+        return np.diff(items, min(times, items.shape[along] + 1), along)
     if not items.shape[along]:
         return items if isinstance(items, Array) else items.astype(items.dtype.newbyteorder("="))
     for _ in range(min(times, items.shape[along])):

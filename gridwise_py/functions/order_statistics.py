@@ -14,11 +14,12 @@ import numpy as np
 import wgpu
 
 from ..errors import ArgumentError, DatatypeError
+from ..primitives import SegmentedSort
 from ..primitives.nth_element import MOST_PLACES
-from ..runtime.array import Array, asarray, empty
+from ..runtime.array import Array, asarray, default_float, empty
 from ..runtime.context import context_of
 from ..types.datatype import STORAGE_DATATYPES
-from ..types.expression import LEAF_DATATYPES, f32, f64
+from ..types.expression import LEAF_DATATYPES, f32, f64, index
 from ..types.expression_functions import isnan, where
 from ..types.options import one_of
 from .arguments import Call, argument_array, argument_datatype, check_not_counted, deliver, device_of, numpy_result
@@ -27,9 +28,12 @@ from .families import family
 from .orders import transpose
 from .reductions import Axes, max, min
 from .repeated_calls import one_shot
+from .scans import cumsum
 from .segments import segmented_sort
 from .signatures import AxisLike
 from .sorts import select_places, sort
+from .stacks import stack
+from .summaries import count_nonzero, weights_along
 
 #: How a quantile lies between items; see `numpy.quantile`.
 QuantileMethod: TypeAlias = Literal[
@@ -210,6 +214,35 @@ class _Rows:
             return np.where(n == 0, np.array(np.nan, value.dtype), value) if (n == 0).any() else value
         return np.where(np.isnan(last), last, value).astype(value.dtype) if self.dtype.kind == "f" else value
 
+    def weigh(self, q: np.ndarray, weights: _Rows) -> Any:
+        """Return the first items up to which weights are at least parts of their sum, shape (q.size, rows)."""
+        if not (self.rows and self.length and q.size):
+            return self.interpolate("lower", q)
+        items, shares = (each._items.reshape(self.rows, self.length) for each in (self, weights))
+        on_gpu, device = self.on_gpu or weights.on_gpu, (self if self.on_gpu else weights).device
+        if not on_gpu:
+            skipped = (items != items) & self._skips_nan
+            shares = np.where(skipped, 0, shares.astype(np.float64))
+            total = shares.sum(axis=1)
+            if (shares < 0).any() or not (np.isfinite(total) & ((total > 0) | skipped.all(axis=1))).all():
+                raise ArgumentError(
+                    f"{self._call}: weights must be finite, not negative, not all 0; give np.abs(weights)"
+                )
+        keys, shares = (asarray(each, device) for each in (items, shares))
+        shares = shares.astype(default_float(context_of(device))) if on_gpu else shares
+        sort = Call(self._call, device).primitive(SegmentedSort, keys.datatype, shares.datatype, length=self.length)
+        found = sort.run_once(keys=keys.ravel(), values=shares.ravel())
+        keys, shares = (found[f"output_{of}"].reshape(items.shape) for of in ("keys", "values"))
+        if on_gpu:
+            return _weigh_on_gpu(keys, shares, q)
+        items, sums = keys.to_numpy(), shares.to_numpy().cumsum(axis=1)
+        with np.errstate(invalid="ignore"):
+            sums = (sums / sums[:, -1:]).astype(q.dtype if q.dtype.kind == "f" else np.float64)
+        sums[sums == 0] = -1  # what weighs nothing is not the least item
+        sums[(items[:, -1] != items[:, -1]) & (not self._skips_nan)] = -1  # up to NaN, which is last
+        places = np.minimum([np.searchsorted(each, q) for each in sums], self.length - 1)
+        return np.take_along_axis(items, places, axis=1).T
+
     def _interpolate_on_gpu(self, method: str, q: np.ndarray, is_median: bool) -> Array:
         output = empty((len(q), self.rows), "f64" if self._is_double else "f32", self.device)
         if not output.size:
@@ -228,6 +261,17 @@ class _Rows:
                 value = b - (b - a) * (1 - share) if share >= 0.5 else a + (b - a) * share
             output[k].copy_from(asarray(where(isnan(last), last, value)).reshape(self.rows))
         return output
+
+
+def _weigh_on_gpu(keys: Array, weights: Array, q: np.ndarray) -> Any:
+    """Return what `_Rows.weigh` does, of rows in order."""
+    length, sums = keys.shape[1], cumsum(weights, axis=1)
+    last, total = (take(each, [length - 1], 1) for each in (keys, sums))
+    parts = f32(sums / total) if q.dtype == np.float32 else sums / total
+    is_below = (sums <= 0) | (last != last)  # NaN comes last
+    counts = [count_nonzero(asarray((parts < part) | is_below), axis=1) for part in q.tolist()]
+    places = [asarray(where(count < length, count, length - 1) + index * length) for count in counts]
+    return stack([take(keys.ravel(), each) for each in places])
 
 
 @family()
@@ -311,7 +355,7 @@ def _quantiles(call: str, most: int, skips_nan: bool = False):
         method: QuantileMethod = "linear",
         keepdims: bool = False,
         *,
-        weights: None = None,
+        weights: Any = None,
         device: wgpu.GPUDevice | None = None,
     ) -> Any:
         """Parameters
@@ -331,8 +375,9 @@ def _quantiles(call: str, most: int, skips_nan: bool = False):
             One of numpy's thirteen.
         keepdims : bool, default False
             Whether these axes stay, with one item each.
-        weights : None
-            Not here.
+        weights : numpy.ndarray or Array, optional
+            Not negative, for ``method="inverted_cdf"``; of the shape of `x`, or of that along `axis`. Those of numpy
+            are checked. Sums of an Array's are in float64, or float32 where the device has no other.
         device : wgpu.GPUDevice, optional
             By default that of an Array among the arguments, else `default_device()`.
 
@@ -352,7 +397,12 @@ def _quantiles(call: str, most: int, skips_nan: bool = False):
         """
         one_of(f"{call}: method", method, _METHODS)
         if weights is not None:
-            raise ArgumentError(f"{call}: weights= is not here; give numpy's function x.to_numpy() and the weights")
+            if method != "inverted_cdf":
+                raise ArgumentError(f"{call}: method={method!r} takes no weights; give method='inverted_cdf'")
+            made = Call(call, device)
+            x, given = made.items("x", x), made.items("weights", weights)
+            made.hold("weights", given, weights)
+            weights = weights_along(call, given, x.shape, axis)
         asked = argument_array(call, "q", q)
         if asked.dtype.kind not in "biuf":
             raise DatatypeError(f"{call}: q is of {asked.dtype}, but must be numbers from 0 to {most}")
@@ -365,8 +415,12 @@ def _quantiles(call: str, most: int, skips_nan: bool = False):
         rows = _Rows(call, x, axis, keepdims, device, skips_nan)
         # Of q that are integers the least or the greatest item, of its own dtype, as numpy has it.
         chosen = "lower" if method == "linear" and part.dtype.kind != "f" else method
-        found = rows.interpolate(chosen, part, is_weak=type(q) in (int, float)).reshape((*asked.shape, *rows.shape))
-        return deliver(call, found if rows.on_gpu else numpy_result(found), out)
+        if weights is None:
+            found = rows.interpolate(chosen, part, is_weak=type(q) in (int, float))
+        else:
+            found = rows.weigh(part, _Rows(call, weights, axis, keepdims, device, False))
+        found = found.reshape((*asked.shape, *rows.shape))
+        return deliver(call, found if isinstance(found, Array) else numpy_result(found), out)
 
     return quantile
 

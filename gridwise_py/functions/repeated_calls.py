@@ -23,6 +23,7 @@ from ..runtime.array import Array
 from ..runtime.recipes import PLAIN_TYPES, build_recipe, option_key
 from ..types.expression import Expression
 from ..types.program import Bound
+from .dates import takes_dates
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
@@ -33,7 +34,7 @@ _kind: Callable[[object], Any] = type  # of which a type checker knows nothing
 
 
 def one_shot(remedies: Mapping[str, str] | None = None) -> Callable[[FunctionT], FunctionT]:
-    """Make a one-shot function run recipes; and answer wrong arguments, as `explained`.
+    """Make a one-shot function run recipes; take dates, if it can; and answer wrong arguments, as `explained`.
 
     Parameters
     ----------
@@ -42,7 +43,7 @@ def one_shot(remedies: Mapping[str, str] | None = None) -> Callable[[FunctionT],
     """
 
     def decorate(function: FunctionT) -> FunctionT:
-        return repeats(explained(remedies)(function))
+        return repeats(explained(remedies)(takes_dates(function)))
 
     return decorate
 

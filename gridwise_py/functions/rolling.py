@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -20,9 +21,11 @@ from ..types.expression import index
 from ..types.expression_functions import previous, where
 from ..types.operators import Max
 from ..types.options import MOST_U32, integer
-from .arguments import Call, check_not_counted, check_one_length, device_of, keep_primitive
-from .orders import transpose
+from .arguments import Call, argument_datatype, check_not_counted, check_one_length, device_of, keep_primitive
+from .dates import dates_of
+from .orders import with_last, with_last_at
 from .scans import scan
+from .selections import unique
 
 
 class Rolling:
@@ -52,11 +55,7 @@ class Rolling:
         )  # fmt: skip
         found = primitive.run_once(input=items, **given)["output"].reshape(self._shape)
         found: Any = found.to_numpy() if self._is_host else found
-        if self._axis == len(self._shape) - 1:
-            return found
-        order = list(range(found.ndim - 1))
-        order.insert(self._axis, found.ndim - 1)
-        return np.ascontiguousarray(found.transpose(order)) if self._is_host else transpose(found, order)
+        return with_last_at(found, self._axis)
 
     def sum(self) -> Any:
         """Return the sums; 0 where `min_periods` is 0 and no item is valid."""
@@ -89,6 +88,30 @@ class Rolling:
         return self._result("std", ddof + 1, ddof)
 
 
+class _OfDates(Rolling):
+    """Windows of dates or durations, computed with floats in their places."""
+
+    def __init__(self, dates: np.ndarray, roll: Callable[[np.ndarray], Rolling]):
+        self._dates, self._roll = dates, roll
+        vars(self).update(vars(roll(dates.astype(np.int64))))
+
+    def _result(self, of: RollingResult, least: int = 0, correction: int = 0) -> Any:
+        dtype, is_end = self._dates.dtype.newbyteorder("="), of in ("min", "max")
+        is_exact = self._items.datatype.name == "f64" or (is_end and self._dates.size <= 1 << 24)
+        if not is_exact or of in ("var", "std") or dtype.kind + of in ("Msum", "Mmean"):
+            argument_datatype(f"gw.rolling().{of}()", "x", self._dates, dtype, STORAGE_DATATYPES)  # raises
+        labels, found = self._dates[:0], super()
+        if is_end:  # of ranks: floats do not hold all dates
+            labels, ranks = unique(self._dates, return_inverse=True, device=self._items.device)
+            found = self._roll(ranks)
+        found = found._result(of, least)
+        numbers = np.where(np.isnan(found), 0, found).astype(np.int64)
+        return np.where(np.isnan(found), np.array("NaT", dtype), labels[numbers] if is_end else numbers.view(dtype))
+
+    def count(self) -> Any:
+        return super()._result("count")
+
+
 @explained({"center": "each window ends at its item; gw.roll(result, -((window - 1) // 2)) centres them"})
 def rolling(
     x: Any,
@@ -104,7 +127,8 @@ def rolling(
     Parameters
     ----------
     x : array_like, pandas.Series, Array or expression
-        Of bool, integers or floats; float64 where the device computes with it. What is missing in it is NaN.
+        Of bool, integers or floats; float64 where the device computes with it. What is missing in it is NaN. Of dates
+        of the host there are min, max and count, of durations also sum and mean, in float64; NaT is missing.
     window : int
         How many items; it may be 0, or more than there are.
     min_periods : int, optional
@@ -138,6 +162,14 @@ def rolling(
     dtype = getattr(x, "dtype", None)
     if not isinstance(dtype, np.dtype) and getattr(dtype, "kind", "") in tuple("biuf"):  # a nullable column of pandas
         x = x.to_numpy(dtype=np.float64, na_value=np.nan)
+    dates = dates_of(x)
+    if dates is not None:
+
+        def roll(items: np.ndarray) -> Rolling:
+            floats = np.where(np.isnat(dates), np.nan, items)
+            return rolling(floats, window, min_periods, axis, segment_ids=segment_ids, device=device)
+
+        return _OfDates(dates, roll)
     items = call.items("x", asarray(x, device) if isinstance(x, EXPRESSIONS) else x, computes=True)
     target = device_of(items, segment_ids, device=device)
     doubles = default_float(context_of(target))
@@ -152,9 +184,7 @@ def rolling(
     least = window if min_periods is None else integer(f"{call}: min_periods", min_periods, 0, window)
     starts = None if segment_ids is None else _starts_of(call, items, segment_ids, target)
     is_host = not isinstance(items, Array)
-    if along != items.ndim - 1:
-        order = [*(k for k in range(items.ndim) if k != along), along]
-        items = items.transpose(order) if is_host else transpose(items, order)
+    items = with_last(items, along)
     shape = items.shape
     items = asarray(np.ascontiguousarray(items), target) if is_host else items
     if kind.name != "f32":

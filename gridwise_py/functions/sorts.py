@@ -30,6 +30,7 @@ from .families import family
 from .orders import make_row_places, sort_rows, with_last, with_last_at
 from .repeated_calls import one_shot
 from .signatures import ArgSortCall, SortCall, SortKind, SortPairsCall, typed_as
+from .stacks import join
 
 _KINDS = get_args(SortKind)
 
@@ -53,7 +54,8 @@ def sort(
     Parameters
     ----------
     x : numpy.ndarray or Array
-        With `less` of one dimension, of u32, i32, f32, or structs of these.
+        With `less` of one dimension, of u32, i32, f32, or structs of these. Of dates and durations, which lie on the
+        host, NaT comes last.
     axis : int, default -1
         The last one is fastest.
     kind, stable : optional
@@ -429,11 +431,7 @@ def select_places(call: Call, kind: Any, places: np.ndarray) -> Array:
         outputs.append(call.run(primitive, places=asarray(padded, call.device))["values"])
     if not outputs:
         return empty(0, kind.datatype if isinstance(kind, Flat) else kind, call.device)
-    found = outputs[0]
-    if len(outputs) > 1:
-        found = empty(len(outputs) * MOST_PLACES, found.datatype, call.device)
-        for k, each in enumerate(outputs):
-            found[k * MOST_PLACES : k * MOST_PLACES + each.size].copy_from(each)
+    found = join(call.name, outputs, 0) if len(outputs) > 1 else outputs[0]
     if np.array_equal(where, np.arange(where.size)):
         return found[: where.size]
     return cast(Array, take(found, where.astype(np.uint32)))

@@ -1065,12 +1065,9 @@ def average(
         each if isinstance(each, (Array, Expression)) else argument_array(call, name, each)
         for name, each in (("x", x), ("weights", weights))
     ]
-    if isinstance(pair[1], np.ndarray) and not isinstance(pair[0], Expression):
-        pair[1] = _along_axis(call, pair[1], pair[0].shape, axis)
-    elif isinstance(pair[1], Array) and not isinstance(pair[0], Expression) and pair[1].shape != pair[0].shape:
-        places = np.arange(pair[1].size, dtype=np.uint32).reshape(pair[1].shape)
-        pair[1] = take(pair[1].ravel(), _along_axis(call, places, pair[0].shape, axis))
-    if not _on_host(pair):
+    if not {type(each) for each in pair} & {Expression}:
+        pair[1] = weights_along(call, pair[1], pair[0].shape, axis)
+    if {type(each) for each in pair} != {np.ndarray}:
         shapes = {name: shape_of(each) for name, each in zip(("x", "weights"), pair, strict=True)}
         check_one_shape(call, {name: shape for name, shape in shapes.items() if shape is not None})
         target = device_of(*(each for each in pair if isinstance(each, Array)), device=device)
@@ -1102,22 +1099,21 @@ def average(
     return (found, weight) if returned else found
 
 
-def _on_host(arrays: list[Any]) -> bool:
-    return [each for each in arrays if not isinstance(each, np.ndarray)] == []
-
-
-def _along_axis(call: str, shares: np.ndarray, shape: tuple[int, ...], axis: AxisLike) -> np.ndarray:
-    """Return weights of the shape of the items; those of one dimension lie along an axis."""
-    if shares.shape == shape:
-        return shares
+def weights_along(call: str, weights: Any, shape: tuple[int, ...], axis: AxisLike) -> Any:
+    """Return weights of the shape of the items; those of fewer dimensions lie along axes."""
+    if weights.shape == shape:
+        return weights
+    if isinstance(weights, Array):
+        places = np.arange(weights.size, dtype=np.uint32).reshape(weights.shape)
+        return take(weights.ravel(), weights_along(call, places, shape, axis))
     axes = axes_of(call, axis, len(shape))
     given = [int(each) % len(shape) for each in np.atleast_1d(axes if axis is None else axis)]
-    if axis is not None and shares.shape == tuple(shape[k] for k in given):  # its dimensions are in the caller's order
+    if axis is not None and weights.shape == tuple(shape[k] for k in given):  # its dimensions are in the caller's order
         order = tuple(size if k in axes else 1 for k, size in enumerate(shape))
-        return np.broadcast_to(shares.transpose(np.argsort(given)).reshape(order), shape)
+        return np.broadcast_to(weights.transpose(np.argsort(given)).reshape(order), shape)
     error = DatatypeError if axis is None else LengthError  # as numpy, which without axis= misses an argument
     raise error(
-        f"{call}: weights has shape {shares.shape}, but x {shape}; give weights of that shape, or of that along axis="
+        f"{call}: weights has shape {weights.shape}, but x {shape}; give weights of that shape, or of that along axis="
     )
 
 

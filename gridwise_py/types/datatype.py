@@ -319,7 +319,7 @@ def _field(struct: str, name: str, value: Any) -> Datatype:
 
 def numpy_text(dtype: np.dtype[Any]) -> str:
     """Return how a dtype is written in Python behind ``np.``."""
-    return dtype.name if dtype.names is None else f"dtype({dtype.descr!r})"
+    return dtype.name if dtype.kind in "biufc" else f"dtype({(dtype.descr if dtype.names else dtype.str)!r})"
 
 
 DATATYPES: dict[str, Datatype] = {

@@ -172,7 +172,7 @@ def test_errors_say_what_is_wrong(device, arguments, options, error, message):
         gw.rolling(np.ones(3, np.float32), *arguments, device=device, **options)
 
 
-@pytest.mark.parametrize("x", [np.float32(3), np.zeros(3, "M8[s]"), np.zeros(3, "c8"), ["a", "b"]])
+@pytest.mark.parametrize("x", [np.float32(3), np.zeros(3, "c8"), ["a", "b"]])
 def test_items_that_have_no_windows(device, x):
     with pytest.raises((gw.ArgumentError, gw.DatatypeError), match=r"gw\.rolling\(\): x"):
         gw.rolling(x, 2, device=device)

@@ -55,7 +55,7 @@ SINCE = {
         ArgMinAndMax ArgMinMax CopyRanges SegmentedTopItems argminmax copy_ranges find_if
         nth_element
         Mismatch
-        Rolling rolling
+        Rolling rolling concatenate stack tile
     """,
 }
 #: Public once, and why no more.

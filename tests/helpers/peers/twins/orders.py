@@ -438,3 +438,33 @@ def _draw_delete(d: Draw) -> Call:
 
 
 add("delete", np.delete, _draw_delete, compare="bits")
+
+
+def _draw_together(name: str) -> Callable[[Draw], Call]:
+    def draw(d: Draw) -> Call:
+        first = drawn_array(d, (*ALL, "complex64"), least=d.chance(0.95) if name == "concatenate" else 0)
+        arrays, shape = [first], first.items.shape
+        axis = d.axis(len(shape) + (name == "stack"), several=False)
+        for _ in range(d.pick((0, 1, 1, 1, 2, 5))):
+            dtype = first.items.dtype if first.items.dtype.kind == "c" or d.chance(0.7) else d.dtype()
+            along = axis if isinstance(axis, int) and -len(shape) <= axis < len(shape) else 0
+            own = list(shape)
+            if own and name == "concatenate":
+                own[along] = d.whole(0, 4)
+            arrays.append(d.alike(d.items(dtype, own if d.chance(0.98) else (2, *own)), first))
+        return d.call(name, [arrays], [("axis", axis if d.chance(0.8) else LEFT)])
+
+    return draw
+
+
+for _name, _of in (("concatenate", np.concatenate), ("stack", np.stack)):
+    add(_name, _of, _draw_together(_name), compare="bits")
+
+
+def _draw_tile(d: Draw) -> Call:
+    x = drawn_array(d, (*ALL, "complex64"), dims=2)
+    reps = (0, 1, 2, 3, (2,), (2, 3), (1, 2), (2, 1, 2), (), [2, 2], 1.5, *((-1,) if x.items.size else ()))
+    return Call("tile", (x, d.pick(reps)))
+
+
+add("tile", np.tile, _draw_tile, compare="bits")

@@ -26,6 +26,9 @@ def _draw_quantile(name: str) -> Callable[[Draw], Call]:
         axis, named = d.maybe(0.5, d.axis(x.items.ndim)), {"keepdims": True} if d.chance(0.15) else {}
         if d.chance(0.2):
             named["method"] = d.pick(("linear", "lower", "higher", "nearest", "midpoint", "hazen", "worst"))
+        elif "nan" not in name and x.items.size and d.chance(0.2):
+            weights = d.items("float32", x.items.shape, "few") + 1
+            named |= {"method": d.pick(("inverted_cdf",) * 9 + ("linear",)), "weights": d.alike(weights, x)}
         return d.call(name, [x, q], [("axis", axis)], named)
 
     return draw
