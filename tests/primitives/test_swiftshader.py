@@ -45,8 +45,10 @@ def _replayed(name: str) -> Iterator[Replayed]:
             count = call.case.n // 2 + 1 if row["form"] == "counted" else None
             if count is not None and count < call.case.options.get("k", 0):
                 continue  # what fills up is said by test_top_k.py
-            lengths = call.lengths | ({} if count is None else {"n": 1})
-            sizes = {each: 4 if each == "n" else call.dtype(each).itemsize for each in lengths}
+            words = {each: call.signature.datatype(each).elements for each in call.lengths}  # layouts count these
+            lengths = {each: words[each] * size for each, size in call.lengths.items()}
+            sizes = {each: call.dtype(each).itemsize // words[each] for each in lengths}
+            lengths |= {} if count is None else {"n": 1}
             plan = call.primitive.plan(gw.Layout.separate(sizes, **lengths))
             outputs = {each: call.dtype(each) for each in call.signature.outputs}
             yield Replayed(call, count, Job(gw.Plan.from_json(plan.to_json()), call.with_count(count), outputs))
