@@ -144,6 +144,12 @@ def _is_missorted(call: Call) -> bool:
     return any(bool(np.any(x[1:] < x[:-1])) for x in (half[~np.isnan(half)] for half in halves))
 
 
+def _has_narrow_out(call: Call) -> bool:
+    """Say whether `out=` is of integers of fewer than 8 bytes."""
+    out = call.kwargs.get("out")
+    return isinstance(out, Given) and out.items.dtype.kind in "iu" and out.items.dtype.itemsize < 8
+
+
 def _asks_integers(call: Call) -> bool:
     """Say whether `dtype=` or `out=` is of integers or bools."""
     kinds = {given.items.dtype.kind for given in walk([*call.args[1:], *call.kwargs.values()])}
@@ -568,6 +574,21 @@ ALLOWED: tuple[Known, ...] = (
         message=r"u?int(8|16|32|64) |[<>][iu]\d",
     ),
     Known(_DOC + "Python's floats are of 4 bytes", "abs|absolute", kinds="value|dtype", when=_is_listed),
+    Known(
+        "numpy makes an empty list float64, and rounds integers beside it",
+        "intersect1d|setdiff1d|union1d|setxor1d",
+        kinds="shape|value",
+        when=lambda call: (
+            _has("int64", "uint64")(call)
+            and (_has_no_items(call) or any(isinstance(arg, (list, tuple)) and not arg for arg in call.args))
+        ),
+    ),
+    Known(
+        "numpy compares items with what it has put into a narrower out=",
+        "(nan)?(min|max)",
+        kinds="value",
+        when=lambda call: _has_narrow_out(call) and _has("int64", "uint64")(call),
+    ),
     Known(
         "Python's numbers and empty lists take the other side's type",
         "merge|clip|where|maximum|minimum|union1d|setxor1d",

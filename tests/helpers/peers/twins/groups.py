@@ -106,9 +106,9 @@ def _quantile_of(ordered: np.ndarray, q: float) -> float:
         return np.nan
     place = (ordered.size - 1) * q
     low, high = ordered[int(np.floor(place))], ordered[int(np.ceil(place))]
-    if low == high or np.isinf(low + high):
-        return low if place % 1 == 0 else low + high
-    return low + (high - low) * (place % 1)
+    if low == high or place % 1 == 0:
+        return low
+    return low + high if np.isinf(low + high) else low + (high - low) * (place % 1)
 
 
 def _label_of(x: np.ndarray, op: str, skipna: bool) -> Any:
