@@ -158,11 +158,11 @@ def test_figures_of_tables_and_kernels_are_said_with_their_machine(screen, pages
     )
     (tmp_path / "pays.json").write_text(json.dumps(made))
     _, _, line, *rest = pages.rows_that_pay(tmp_path / "pays.json")
-    assert line == "| join | 2^16 | – | 2^16 | 2 × | – polars |"
+    assert line == "| join | 2^16 | – | 2.00× | – | polars |"
     assert about in rest
     made["results"][2]["sides"][resident] = 1e6
     (tmp_path / "pays.json").write_text(json.dumps(made))
-    assert pages.rows_that_pay(tmp_path / "pays.json")[2] == "| join | 2^16 | 2^14 | 2^16 | 2 × | 4 × polars |"
+    assert pages.rows_that_pay(tmp_path / "pays.json")[2] == "| join | 2^16 | 2^14 | 2.00× | 4.00× | polars |"
     assert screen.output(made)[0] == "On NVIDIA H200 (1.2, 29 November 2026):"
     assert screen.output(made)[2:4] == ["old  1 ms", "new  2 ms"]
 
