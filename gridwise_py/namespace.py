@@ -79,6 +79,12 @@ _PLACES = {
     "sort_values": "gw.take(x, gw.argsort(keys)) of each column, gw.lexsort for several keys",
     "value_counts": "gw.unique(x, return_counts=True) has each number once, in ascending order",
     "drop_duplicates": "x[np.sort(gw.unique(x, return_index=True)[1])] of a numpy array; gw.unique(x) ascends",
+    "resample": "gw.group_by(time.dt.floor('h'), total=(x, 'sum'))",
+    "rank": "gw.searchsorted(gw.sort(x), x) + 1 is the least rank of equal items",
+    "pivot pivot_table crosstab": "gw.group_by(table, ['row', 'column'], n='size', observed=False)",
+    "dropna": "gw.compress(~gw.isnan(x), x)",
+    "fillna": "gw.where(gw.isnan(x), 0.0, x)",
+    "DataFrame Series read_csv describe": "pandas has tables; functions here take them and their columns",
     "base_repr binary_repr broadcast_shapes can_cast common_type datetime_data einsum_path format_float_positional "
     "format_float_scientific get_include get_printoptions getbufsize geterr geterrcall info iscomplexobj isdtype "
     "isfortran isrealobj isscalar issubdtype iterable may_share_memory min_scalar_type mintypecode nested_iters "

@@ -194,6 +194,9 @@ def argument_datatype(call: str, name: str, value: Any, dtype: np.dtype, known: 
     try:
         return as_datatype(dtype, known, convert=_conversion_of(name, value))
     except DatatypeError as error:
+        if getattr(getattr(value, "dtype", None), "tz", None) is not None:
+            remedy = f"{name}{'.dt' if hasattr(value, 'dt') else ''}.tz_convert(None)"
+            raise DatatypeError(f"{call}: {name} has a time zone, which no dtype of numpy has; give {remedy}") from None
         is_made = not hasattr(value, "dtype")  # of a list, a range
         made = f"numpy makes {dtype} of this {type(value).__name__}: " if is_made else ""
         raise DatatypeError(f"{call}: {name}: {made}{error}") from None

@@ -280,7 +280,7 @@ def group_by(
     if isinstance(size, (Count, str, tuple)):
         raise ArgumentError(
             f"{_CALL}: size= is how many groups there is room for; give the aggregate another name, such as n, or "
-            f"name it in a dict: {{'size': gw.count}}"
+            f"name it in a dict: aggregates={{'size': …}}"
         )
     hidden = next((name for name in more if name in _TAKEN), None)
     if hidden is not None:

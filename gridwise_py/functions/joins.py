@@ -147,6 +147,8 @@ class _Column:
     def kind(self) -> str:
         """What it is of; only columns of one kind are compared."""
         if self.labels is not None:
+            if any(getattr(label, "tzinfo", None) for label in self.labels.labels[:1]):
+                return "dates with a time zone"
             return "bytes" if self.labels.labels.dtype.kind == "S" else "text"
         return {"M": "dates", "m": "durations"}.get(self.items.dtype.kind, "numbers")
 

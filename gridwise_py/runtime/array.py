@@ -1075,8 +1075,11 @@ def refuse_masked(data: Any) -> None:
     # A process without numpy.ma has no masked items; to ask it imports it, which takes 10 to 25 ms.
     if "numpy.ma" in sys.modules and np.ma.is_masked(getattr(data, "array", data)):  # a Series of pandas has an array
         is_numpy = isinstance(data, np.ma.MaskedArray)
-        remedy = "x.filled(0), or x.compressed()" if is_numpy else "x.fillna(0), or x.dropna()"
-        raise DatatypeError(f"data has masked items, and an Array has no mask; give {remedy}, which is shorter")
+        others = "x.filled(0)" if is_numpy else "x.astype('float64')"
+        shorter = "x.compressed()" if is_numpy else "x.dropna()"
+        raise DatatypeError(
+            f"data has masked items, and an Array has no mask; give {others}, or {shorter} of fewer items"
+        )
 
 
 def host_array(data: Any) -> np.ndarray:
