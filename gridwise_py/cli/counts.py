@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
+from .exit_codes import BAD_INPUT
 from .options import AxisText, OutputFile
 from .output import check_output, write_document
 
@@ -31,6 +33,7 @@ def counts(words: tuple[str, ...], axes: Any, json_path: Path | None, *, overwri
 
     check_output(json_path, "--json", overwrite=overwrite)
     found: dict[str, dict[str, int | None]] = {}
+    failed = False
     for job in plan_jobs(benchmarks_of_files(words, axes, {}, with_baselines=False)):
         case, own = job.case, job.case.own_workload
         assert own is not None, "the words name a file"
@@ -43,8 +46,11 @@ def counts(words: tuple[str, ...], axes: Any, json_path: Path | None, *, overwri
                 told = found[f"{case}, {name}"] = Code.of(**work).counts
                 text = ", ".join(f"{key} {value}" for key, value in told.items())
             by_counts.setdefault(text, []).append(name)
+        failed |= not any(key.startswith(f"{case}, ") for key in found)
         for text, names in by_counts.items():
             where = "all classes" if len(names) == len(DEVICE_CLASSES) else "; ".join(names)
             click.echo(f"{case} ({where}): {text}")
     if json_path is not None:
         write_document(json_path, counts_document(found))
+    if failed:  # a case runs on no class
+        sys.exit(BAD_INPUT)

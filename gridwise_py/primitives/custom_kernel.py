@@ -364,7 +364,13 @@ class Kernel(Primitive):
         )
 
     def _grid(self, lengths: Mapping[str, int]) -> tuple[int, int, int]:
-        asked: Any = self._workgroups(lengths) if callable(self._workgroups) else self._workgroups
+        try:
+            asked: Any = self._workgroups(lengths) if callable(self._workgroups) else self._workgroups
+        except KeyError as error:
+            known = ", ".join(lengths)
+            raise ArgumentError(
+                f"{self._label}: workgroups= asks for the length of {error}; known are {known}"
+            ) from error
         wanted = cast(Sequence[Any], asked) if isinstance(asked, Sequence) else (asked,)
         counts: tuple[int, ...]
         try:

@@ -205,6 +205,9 @@ def test_counts_are_gated_without_a_threshold(tmp_path, monkeypatch):
         assert "kernels.work n=2^12 (all classes): launches 1, " in made.stdout
     found = json.loads((tmp_path / "old.json").read_text())["cases"]
     assert found["kernels.work n=2^12, Apple"]["workgroups"] == 64
+    (tmp_path / "none.py").write_text(FILE.replace("gw.sum(gw.cumsum(x))", "gw.sum(1 / 0)"))
+    none = CliRunner().invoke(main, ["counts", "none.py", "total"])
+    assert (none.exit_code, "ZeroDivisionError" in none.output) == (2, True), none.output
     more = CliRunner().invoke(main, ["compare", "old.json", "new.json"])
     assert (more.exit_code, "MORE: kernels.total n=2^12, Apple: launches: 2 → 3" in more.stdout) == (1, True), (
         more.output

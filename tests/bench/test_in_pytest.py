@@ -612,7 +612,7 @@ def test_it(gpu_counts):
 def test_counts_are_a_fixture_that_needs_no_gpu(pytester):
     def run(times, *words):
         pytester.makepyfile(test_them=f"TIMES = {times}\n{_COUNTED}")
-        return pytester.runpytest_inprocess(*PLUGIN, "-p", "no:cacheprovider", *words)
+        return pytester.runpytest_inprocess(*PLUGIN, "-p", "no:cacheprovider", "-W", "default", *words)
 
     run(2).assert_outcomes(passed=1)
     run(2, "--gridwise-counts", "counts.json").assert_outcomes(passed=1)
@@ -623,4 +623,9 @@ def test_counts_are_a_fixture_that_needs_no_gpu(pytester):
     more = run(3, "--gridwise-counts", "counts.json")
     more.assert_outcomes(failed=1)
     more.stdout.fnmatch_lines(["*more than in counts.json: *launches: 2 → 3*"])
+    added = run(2, "--gridwise-counts", "absent.json")
+    added.stdout.fnmatch_lines(["*absent.json had no counts of test_them.py::test_it: they are added*"])
     assert json.loads((pytester.path / "counts.json").read_text())["cases"] == kept
+    pytester.makepyfile(test_twice=_COUNTED.replace('name="copy", ', "").replace("TIMES", "1"))
+    twice = pytester.runpytest_inprocess(*PLUGIN, "-p", "no:cacheprovider", "test_twice.py")
+    twice.stdout.fnmatch_lines(["*calls gpu_counts twice: give a second call a name*"])

@@ -11,6 +11,7 @@ import wgpu
 from ...errors import ArgumentError
 from ...internals import Code, context_of
 from ...storage.json_files import write_json
+from ...warn import warn
 from ..analysis.counts import count_changes, counts_document, counts_of
 from ..cases.benchmarked import Measurable
 from ..cases.device_classes import DEVICE_CLASSES
@@ -35,6 +36,7 @@ class GpuCounts:
 
     def __init__(self, test: str, path: Path | None):
         self._test, self._path = test, path
+        self._counted: set[str] = set()
 
     def device(self, name: str = "WebGPU's defaults") -> wgpu.GPUDevice:
         """Return a device that only records, of a class of `gridwise diff`: to make what is counted on."""
@@ -73,12 +75,18 @@ class GpuCounts:
         return code.counts
 
     def _judge(self, name: str, counts: dict[str, int | None]) -> None:
+        if name in self._counted:
+            raise ArgumentError(
+                f"{name} calls gpu_counts twice: give a second call a name, gpu_counts(…, name='second')"
+            )
+        self._counted.add(name)
         if self._path is None:
             return
         with waiting_for(self._path, _LONGEST_WAIT_S):
             kept = dict(counts_of(self._path.read_bytes(), self._path.name)) if self._path.exists() else {}
             if name not in kept:
                 write_json(self._path, counts_document({**kept, name: counts}))
+                warn(f"{self._path} had no counts of {name}: they are added, and nothing was judged")
                 return
         more = [text for is_more, text in count_changes({name: kept[name]}, {name: counts}) if is_more]
         if more:

@@ -217,6 +217,11 @@ REFUSALS: tuple[Known, ...] = (
     ),
     Known(_PAGE + "operands of two shapes are not broadcast", message="shape|lengths", when=_has_two_shapes),
     Known(
+        _PAGE + "an expression of several dimensions is stored first",
+        message="works along one dimension of it; store it",
+        when=_is_expression,
+    ),
+    Known(
         _PAGE + "some functions take Arrays, not expressions",
         when=_is_expression,
         message="an expression|only an array has axes|is an expression|has no axes|of one dimension",
