@@ -144,6 +144,10 @@ def _is_missorted(call: Call) -> bool:
     return any(bool(np.any(x[1:] < x[:-1])) for x in (half[~np.isnan(half)] for half in halves))
 
 
+def _says_unique(call: Call) -> bool:
+    return call.kwargs.get("assume_unique", call.args[2] if len(call.args) > 2 else False) is True
+
+
 def _has_narrow_out(call: Call) -> bool:
     """Say whether `out=` is of integers of fewer than 8 bytes."""
     out = call.kwargs.get("out")
@@ -579,6 +583,18 @@ ALLOWED: tuple[Known, ...] = (
         message=r"u?int(8|16|32|64) |[<>][iu]\d",
     ),
     Known(_DOC + "Python's floats are of 4 bytes", "abs|absolute", kinds="value|dtype", when=_is_listed),
+    Known(
+        _PAGE + "bools are computed with 4 bytes",
+        "scan",
+        kinds="value|dtype",
+        when=lambda call: _is_expression(call) and _has("bool")(call),
+    ),
+    Known(
+        "numpy's results of items that are not unique, though said to be, follow from how it sorts",
+        "intersect1d|setxor1d",
+        kinds="shape|value",
+        when=lambda call: _says_unique(call) and any(np.unique(g.items).size < g.items.size for g in walk(call)),
+    ),
     Known(
         "numpy makes an empty list float64, and rounds integers beside it",
         "intersect1d|setdiff1d|union1d|setxor1d",
