@@ -23,14 +23,14 @@ from gridwise_py.bench.results.context import git_state, host_context, without_p
 from gridwise_py.bench.results.dataframe import to_dataframe
 from gridwise_py.bench.results.entries import result_of, results_document
 from gridwise_py.bench.results.model import Results
-from gridwise_py.bench.results.reader import document_of, parse, read_results
+from gridwise_py.bench.results.reader import parse, read_results
 from gridwise_py.bench.results.schema import check_document, json_schema
 from gridwise_py.bench.results.ticks import read_ticks, ticks_path
 from gridwise_py.bench.results.writer import ResultsWriter, partial_path, write_results
 from gridwise_py.bench.stats.series import Series
 from gridwise_py.storage.checks import find_problem
 from gridwise_py.storage.json_files import json_text, write_json
-from helpers.paths import RESULTS, ROOT
+from helpers.paths import RESULTS
 from helpers.results import committed, document, header, loaded, measurement
 
 SPEEDS = [{"array_bytes": 4, "moved_bytes": 8, "gbytes_per_s": 1.5}]
@@ -479,10 +479,3 @@ def test_data_frames_of_other_kinds_and_missing_packages(monkeypatch):
     monkeypatch.setitem(sys.modules, "polars", None)
     with pytest.raises(gw.ArgumentError, match="pip install polars"):
         to_dataframe(made, "polars")
-
-
-@pytest.mark.needs("the repository")
-def test_the_example_in_the_page_is_as_the_schema_says():
-    page = (ROOT / "docs" / "reference" / "results-file.md").read_text(encoding="utf-8")
-    example = json.loads(re.search(r"```json\n(.*?)```", page, re.DOTALL)[1])
-    assert document_of(example, "example").to_json() == example

@@ -705,12 +705,13 @@ def test_a_keyboard_is_enough_and_everything_has_a_name(new_page, bundle, tmp_pa
     press("Tab", 9)
     assert page.evaluate("document.activeElement.id") == "start"
     press("Enter", 13, "\r")
-    page.wait("view.running")
+    page.wait("document.getElementById('bar').value > 0")  # a case is done, and drawn
     assert page.evaluate("document.activeElement.id") == "stop"
+    nodes = page.call("Accessibility.getFullAXTree")["nodes"]  # the bar is there while it runs
     press("Enter", 13, "\r")
     page.wait("!view.running")
     assert page.evaluate("document.activeElement.id") == "start"
-    nodes = page.call("Accessibility.getFullAXTree")["nodes"]
+    nodes += page.call("Accessibility.getFullAXTree")["nodes"]
     roles = ("button", "textbox", "progressbar", "image")
     controls = [node for node in nodes if node.get("role", {}).get("value") in roles]
     assert {node["role"]["value"] for node in controls} == {*roles}
