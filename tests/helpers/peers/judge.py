@@ -460,11 +460,13 @@ def _eps(*dtypes: np.dtype) -> float:
 
 
 def _asked_dtype(call: Call) -> list[np.dtype]:
-    """Return the dtype that a call computes in, which out= may be wider than."""
-    asked = call.kwargs.get("dtype")
-    with contextlib.suppress(TypeError):
-        return [] if asked is None else [np.dtype(asked)]
-    return []
+    """Return the dtype that a call computes in, which out= may be wider than; by name or place."""
+    found: list[np.dtype] = []
+    for value in [*call.args, *call.kwargs.values()]:
+        if isinstance(value, (str, type, np.dtype)):
+            with contextlib.suppress(TypeError):
+                found.append(np.dtype(value))
+    return found
 
 
 def _tiny(dtype: np.dtype, scale: np.ndarray) -> Any:
