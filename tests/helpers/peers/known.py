@@ -490,7 +490,10 @@ ALLOWED: tuple[Known, ...] = (
         _DOC + "1 is neutral also beside complex infinities",
         "(nan|cum|cumulative_)?prod",
         kinds="value",
-        when=lambda call: any(g.items.dtype.kind == "c" and not np.isfinite(g.items).all() for g in walk(call)),
+        when=lambda call: (
+            any(g.items.dtype.kind in "fc" and not np.isfinite(g.items).all() for g in walk(call))
+            and (_has("complex64")(call) or _has_dtype("complex64")(call))
+        ),
     ),
     Known(
         _TABLE + "float16 is computed in float32 and rounded once: what it does not hold is no infinity before",
