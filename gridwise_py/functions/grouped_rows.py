@@ -139,20 +139,25 @@ class GroupedItems:
 
     def count_distinct(self) -> Array:
         """Return how many different items each group has, of u32; what is missing is none."""
-        of = self._groups.groups
-        is_first = u32((index == 0) | (of != previous(of)) | (self._items != previous(self._items)))
+        of, items = self._groups.groups, self._items
+        if items.dtype == np.float64:  # compared by their bits, which every device can; −0 is 0
+            bits = items.view("u64")
+            items = asarray(where(bits == 1 << 63, bits ^ bits, bits))
+        is_first = u32((index == 0) | (of != previous(of)) | (items != previous(items)))
         if self._missing is not None:
             is_first = is_first * (1 - self._missing)
         return self._groups.sum_expression(is_first).counted_by(self._groups.count)
 
     def quantiles(self, q: float, skips_missing: bool) -> Array:
         """Return a quantile of each group: of float32 for such items, or on a device without float64."""
-        kind = np.float32 if self._items.dtype == np.float32 else default_float(context_of(self._items.device)).dtype
-        as_float = _FLOATS[np.dtype(kind).itemsize]
+        widest = default_float(context_of(self._items.device)).itemsize_bytes
+        as_rank, as_float = _FLOATS[widest], _FLOATS[min(widest, self._items.datatype.itemsize_bytes)]
+        if self._items.dtype.kind != "f":
+            as_float = as_rank
         number = self.present
-        place = (as_float(number) - 1) * q
+        place = (as_rank(number) - 1) * q
         below = u32(place)
-        share = place - as_float(below)
+        share = as_float(place - as_rank(below))
         first, second = (
             as_float(gather(self._items, self.starts + each)) for each in (below, minimum(below + 1, number - 1))
         )

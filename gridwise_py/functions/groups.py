@@ -350,6 +350,11 @@ class _Column:
         self._ends: tuple[int, int] | None = None
 
     @property
+    def dtype(self) -> np.dtype[Any]:
+        """That of what the caller gave: of labels, dates or the items."""
+        return self.dates or (self.items.dtype if self.labels is None else self.labels.labels.dtype)
+
+    @property
     def aggregates(self) -> tuple[str, ...]:
         """What can be computed of them, where that is not all."""
         if self.labels is not None:
@@ -398,20 +403,17 @@ class _Column:
         """Return the items on the GPU in float64; integers of 8 bytes may be their distances from the least."""
         if self.missing is not None:
             return asarray(np.where(self.missing, np.nan, self.items), self.call.device)
-        array = asarray(self.items, self.call.device) if isinstance(self.items, EXPRESSIONS) else self.array
-        if array.dtype == np.float64:
-            return array
-        return DoubleMoments(array, (array.size,), (0,)).floats("f64", from_least)
+        if self.array.dtype == np.float64:
+            return self.array
+        return DoubleMoments(self.array, (self.array.size,), (0,)).floats("f64", from_least)
 
-    def sortable(self, only_equal: bool) -> Array:
-        """Return the items on the GPU as 4 or 8 bytes that are sorted, or of which only equality counts."""
-        array = asarray(self.items, self.call.device) if isinstance(self.items, EXPRESSIONS) else self.array
-        if array.datatype.itemsize_bytes < 4 or array.dtype.kind == "b":
-            return array.astype({"b": np.uint32, "u": np.uint32, "i": np.int32, "f": np.float32}[array.dtype.kind])
-        if only_equal and array.dtype == np.float64 and not context_of(self.call.device).has_float64:
-            bits = array.view("u64")
-            return asarray(where(bits == 1 << 63, bits ^ bits, bits))  # −0 equals 0
-        return array
+    def sortable(self) -> Array:
+        """Return the items on the GPU as 4 or 8 bytes, which are sorted."""
+        if self.array.datatype.itemsize_bytes >= 4 and self.array.dtype.kind != "b":
+            return self.array
+        return self.array.astype(
+            {"b": np.uint32, "u": np.uint32, "i": np.int32, "f": np.float32}[self.array.dtype.kind]
+        )
 
     @cached_property
     def summable(self) -> _Column:
@@ -534,10 +536,12 @@ class _Call:
         groups = GroupedRows(order, rows, self._skipna, deterministic)
         for name, (column, how, correction) in self._moments.items():
             found[name] = groups.moments(column.floats(from_least=how != "mean"), how, correction)
+        sorted_once: dict[_Column, GroupedItems] = {}
         for name, (column, how, q) in self._ordered.items():
-            is_host = isinstance(column.items, np.ndarray)
-            missing = asarray(~column.present.items, self.device) if is_host and column.present is not None else None
-            items = GroupedItems(groups, column.sortable(how == "nunique"), missing)
+            if column not in sorted_once:
+                missing = None if column.missing is None else asarray(column.missing, self.device)
+                sorted_once[column] = GroupedItems(groups, column.sortable(), missing)
+            items = sorted_once[column]
             if how == "nunique":
                 found[name] = items.count_distinct()
                 if not self.on_gpu:
@@ -545,18 +549,15 @@ class _Call:
             elif self.on_gpu:
                 found[name] = items.quantiles(q, self._skipna)
             else:
-                found[name] = self._quantiles_of_host(groups, items, column, (how, q))
+                found[name] = self._quantiles_of_host(groups, items, column, q)
 
-    def _quantiles_of_host(
-        self, groups: GroupedRows, items: GroupedItems, column: _Column, asked: tuple[str, float]
-    ) -> np.ndarray:
+    def _quantiles_of_host(self, groups: GroupedRows, items: GroupedItems, column: _Column, q: float) -> np.ndarray:
         """Return a quantile of each group: of two rows that the GPU finds."""
         number, rows, starts = (
             each.counted_by(groups.count).to_numpy().astype(np.int64)
             for each in (items.present, groups.rows, items.starts)
         )
-        how, q = asked
-        first, second, share = places_of_quantiles("midpoint" if how == "median" else "linear", number, np.array([q]))
+        first, second, share = places_of_quantiles("linear", number, np.array([q]))
         chosen = take(items.rows, np.concatenate([starts + first, starts + second])).to_numpy()
         ends = column.items[chosen].reshape(2, -1)
         is_none = number == 0 if self._skipna else number < rows
@@ -618,6 +619,7 @@ class _Call:
             return _Column(self, nullable[0], value, missing=nullable[1])
         items = labels.codes if labels is not None else _numbers(name, value)
         if items.dtype.kind in "Mm":
+            items = items.astype(items.dtype.newbyteorder("="), copy=False)
             missing = np.isnat(items)
             return _Column(self, filled(items.view(np.int64), missing), value, missing=missing, dates=items.dtype)
         if labels is None and items.dtype.kind in "USO" and items.ndim == 1:
@@ -635,10 +637,9 @@ class _Call:
                 continue
             shown = next((key for key, op in OPERATORS.items() if op is how), how)
             if shown not in column.aggregates:
-                dtype = column.dates or getattr(column.labels, "labels", column.items).dtype
                 raise DatatypeError(
-                    f"{_CALL}: {name} is the {shown} of {dtype}, of which there are {', '.join(column.aggregates)}; "
-                    f"{conversion(dtype, _COLUMNS)}, or make it a key"
+                    f"{_CALL}: {name} is the {shown} of {column.dtype}, of which there are "
+                    f"{', '.join(column.aggregates)}; {conversion(column.dtype, _COLUMNS)}, or make it a key"
                 )
 
     def _check_results(self) -> None:
@@ -655,10 +656,9 @@ class _Call:
                 )
         for column in self._columns.values():
             if column.labels is not None or column.dates is not None:
-                dtype = column.dates or getattr(column.labels, "labels", column.items).dtype
                 raise DatatypeError(
-                    f"{_CALL}: a column is of {dtype}, which no Array holds, but another one is on the GPU, so the "
-                    f"results stay there; give that one with to_numpy()"
+                    f"{_CALL}: a column is of {column.dtype}, which no Array holds, but another one is on the GPU, so "
+                    f"the results stay there; give that one with to_numpy()"
                 )
             if column.missing is not None:
                 raise DatatypeError(f"{_CALL}: a column has nulls, but another one is on the GPU; fill the nulls first")
@@ -738,8 +738,8 @@ class _Call:
         """Let a mean, or a deviation, become a date or a duration."""
         if column.dates is None:
             return
-        unit = np.datetime_data(column.dates)[0]
-        dtype = column.dates if how == "mean" else np.dtype(f"m8[{unit}]")
+        unit, count_of_units = np.datetime_data(column.dates)
+        dtype = column.dates if how == "mean" else np.dtype(f"m8[{count_of_units}{unit}]")
         self._wrap(name, in_dates(dtype, column.find_ends()[0] if how == "mean" else 0))
 
     def _is_double(self, name: str, column: _Column, how: Any) -> bool:

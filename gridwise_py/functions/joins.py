@@ -36,6 +36,7 @@ JoinHow: TypeAlias = Literal["inner", "left"]
 _CALL = "gw.join()"
 #: No position, and no code of a key on the right: there are fewer rows.
 _ABSENT = 2**32 - 1
+_ZONED = "dates with a time zone"
 #: What messages call columns by the kind of their dtype; of labels "text", and else "numbers".
 _KINDS = {"M": "dates", "m": "durations", "S": "bytes"}
 
@@ -148,7 +149,7 @@ class _Column:
         """What it is of; only columns of one kind are compared."""
         if self.labels is not None:
             if any(getattr(label, "tzinfo", None) for label in self.labels.labels[:1]):
-                return "dates with a time zone"
+                return _ZONED
             return "bytes" if self.labels.labels.dtype.kind == "S" else "text"
         return {"M": "dates", "m": "durations"}.get(self.items.dtype.kind, "numbers")
 
@@ -203,13 +204,17 @@ def _match(first: _Column, second: _Column) -> tuple[_Column, _Column]:
         elif column.labels is not None and other.kind == "numbers":
             column.use_numbers(_numbers_among(column.labels.labels))
     if first.kind != second.kind:
-        dtype = "str" if {"text", "bytes"} & {first.kind, second.kind} else "np.int64"
+        kinds = {first.kind: first.name, second.kind: second.name}
+        dtype = "str" if {"text", "bytes", _ZONED} & {*kinds} else "np.int64"
         names = [
             f"{x.name}.to_numpy()" if isinstance(x.items, Array) else f"np.asarray({x.name})" for x in (first, second)
         ]
+        remedy = f"convert both, for example to {names[0]}.astype({dtype}) and {names[1]}.astype({dtype})"
+        if {*kinds} == {_ZONED, "dates"}:
+            remedy = f"give {kinds[_ZONED]}.dt.tz_convert(None), which is UTC"
         raise DatatypeError(
             f"{_CALL}: {first.name} is of {first.kind}, but {second.name} of {second.kind}, of which none are equal; "
-            f"convert both, for example to {names[0]}.astype({dtype}) and {names[1]}.astype({dtype})"
+            f"{remedy}"
         )
     if first.labels is not None and second.labels is not None:
         second.items = first.labels.codes_of(second.labels)

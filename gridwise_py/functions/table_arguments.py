@@ -33,7 +33,7 @@ def asked_of(keys: Any, by: Any, aggregates: Any, more: Mapping[str, Any]) -> tu
         raise ArgumentError(f"{_CALL}: the table is a {type(keys).__name__}, which holds no rows; give keys.collect()")
     by_names = _is_table(keys) and _is_name_or_names(keys, by)
     given = aggregates if by_names or by is None else by
-    if (given is not None and not isinstance(given, Mapping)) or not (by_names or None in (by, aggregates)):
+    if (given is not None and not isinstance(given, Mapping)) or not (by_names or by is None or aggregates is None):
         raise ArgumentError(_as_keywords(keys, by, aggregates))
     wanted = {**cast(Mapping[str, Any], given or {}), **more}
     if not by_names:

@@ -138,6 +138,7 @@ def test_out_is_filled(device):
         gw.sort(x, out=np.empty(3, "m8[D]"), device=device)
 
 
+@pytest.mark.needs("float64")
 def test_columns_of_other_libraries(device):
     pd, pl, pa = (pytest.importorskip(name) for name in ("pandas", "polars", "pyarrow"))
     x = np.array(["2020-02-01", "NaT", "1969-01-01T05", "2020-02-01"], "M8[us]")
@@ -169,8 +170,14 @@ def test_columns_of_other_libraries(device):
         (lambda x, d: gw.take([1, 2], x), "indices is of datetime64"),
         (lambda x, d: gw.cumsum(x), "datetime64"),
         (lambda x, d: gw.isin(x, x), "datetime64"),
-        (lambda x, d: gw.rolling(x, 2).mean(), "mean.*datetime64.*give x.astype"),
-        (lambda x, d: gw.rolling(x - x, 2).std(), "std.*timedelta64.*give x.astype"),
+        pytest.param(
+            lambda x, d: gw.rolling(x, 2).mean(), "mean.*datetime64.*give x.astype", marks=pytest.mark.needs("float64")
+        ),
+        pytest.param(
+            lambda x, d: gw.rolling(x - x, 2).std(),
+            "std.*timedelta64.*give x.astype",
+            marks=pytest.mark.needs("float64"),
+        ),
     ],
 )
 def test_what_dates_are_no_part_of_says_so(device, call, says):
@@ -181,6 +188,7 @@ def test_what_dates_are_no_part_of_says_so(device, call, says):
 
 
 @pytest.mark.parametrize(("window", "least"), [(3, None), (3, 1), (1, 0), (0, 0), (50, 2)])
+@pytest.mark.needs("float64")
 def test_windows_of_dates(device, window, least):
     """Numbers that no float holds, against each window by itself."""
     needed = window if least is None else least
@@ -197,6 +205,7 @@ def test_windows_of_dates(device, window, least):
         np.testing.assert_array_equal(windows.count(), counts)
 
 
+@pytest.mark.needs("float64")
 def test_windows_of_dates_along_axes_and_in_segments(device):
     x = _items("M8[ns]", 24, 0.2, 4).reshape(6, 4)
     down = gw.rolling(x, 2, 1, axis=0, device=device).min()

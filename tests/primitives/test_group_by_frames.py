@@ -6,7 +6,7 @@ import pytest
 import gridwise_py as gw
 
 pandas = pytest.importorskip("pandas")
-pytestmark = [pytest.mark.gpu, pytest.mark.needs("module:pandas")]
+pytestmark = [pytest.mark.gpu, pytest.mark.needs("module:pandas", "float64")]
 AGGREGATES = (
     "sum",
     "mean",

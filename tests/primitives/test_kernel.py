@@ -746,6 +746,14 @@ y[i] = 7; }"""
             gw.Kernel(bare_device, other, {"y": "read_write"}, 1)
 
 
+def test_workgroups_of_an_argument_that_is_not_there(device):
+    text = """@group(0) @binding(0) var<storage, read_write> y: array<u32>;
+@compute @workgroup_size(1) fn main() { y[0] = 1; }"""
+    kernel = gw.Kernel(device, text, {"y": "write"}, lambda n: n["X"])
+    with pytest.raises(gw.ArgumentError, match="asks for the length of 'X'; known are y"):
+        kernel.execute(y=gw.empty(4, "u32", device))
+
+
 def test_types_that_no_uniform_can_be(device):
     text = AXPY.replace("var<uniform> beta: f32", "var<uniform> beta: array<vec4<f32>, 2>")
     with pytest.raises(gw.ArgumentError, match=r"beta is of type array<vec4<f32>,2>.*use a storage binding"):

@@ -32,6 +32,7 @@ class _MadeBy:
         return self._make(importlib.import_module(self.module))
 
 
+_ZONED = _MadeBy("pandas", lambda pd: pd.Series(pd.to_datetime(_DATES)).dt.tz_localize("UTC"))
 #: Of each error: the call, the argument whose place the advice takes ("" for that of the whole call), what is given
 #: there, or makes it; the right result; and which of several advices is right for this input.
 REMEDIES = [
@@ -52,6 +53,9 @@ REMEDIES = [
     ("gw.abs(x)", "", _SPANS, np.abs(_SPANS)),
     ("gw.sign(x)", "", _SPANS, np.sign(_SPANS)),
     ("gw.group_by([1, 1, 2], r=(x, 'var')).r", "x", _DATES, [1, 0]),
+    ("gw.argsort(x)", "x", _ZONED, np.argsort(_DATES)),
+    ("gw.argmax(x)", "x", _MadeBy("pandas", lambda pd: pd.to_datetime(_DATES).tz_localize("UTC")), 0),
+    ("gw.join(np.array(['2020-01-02'], 'M8[D]'), right)[1]", "right", _ZONED, [2]),
     # Complex numbers, texts, objects
     ("gw.abs(x)", "", np.complex64([3 + 4j]), [5]),
     ("gw.sort(x)", "x", np.complex64([2 + 1j, 1]), [1, 2]),

@@ -56,6 +56,7 @@ def test_quantiles_of_numpy_arrays_are_numpys(device, monkeypatch, dtype, shape,
 
 @pytest.mark.parametrize("dtype", ["u1", "f2", "i4", "f4", "u8", "f8"])
 @pytest.mark.parametrize(("shape", "axis", "of_weights"), SHAPES)
+@pytest.mark.needs("float64")
 def test_quantiles_of_arrays_stay_on_the_gpu(device, dtype, shape, axis, of_weights):
     rng = np.random.default_rng(2)
     x, weights = rng.integers(0, 20, shape).astype(dtype), _whole_weights(rng, of_weights)
@@ -70,6 +71,7 @@ def test_quantiles_of_arrays_stay_on_the_gpu(device, dtype, shape, axis, of_weig
             np.testing.assert_array_equal(got.to_numpy(), want)
 
 
+@pytest.mark.needs("float64")
 def test_parts_are_compared_in_the_dtype_of_q(device):
     x, q = np.arange(5.0), np.float32([0.2, 0.4, 0.6])
     for each in (gw.asarray(x, device), x):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 pandas = pytest.importorskip("pandas")
-pytestmark = [pytest.mark.gpu, pytest.mark.needs("module:pandas")]
+pytestmark = [pytest.mark.gpu, pytest.mark.needs("module:pandas", "float64")]
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "tables.md"
 CITIES = ["Rome", "Oslo", None]
 
