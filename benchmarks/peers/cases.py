@@ -7,7 +7,7 @@ harness.py says what is measured, and how. Cases are groups or beginnings of nam
 
 arrays, sorts       copy, vector_add, reduce, scan, scan_exclusive; sort, sort_pairs (of --distributions)
 products            of matrices of n × n, at most 2^14; GRIDWISE_ENGINE=dawn has tensor cores for f16
-marks, shares, runs, datatypes, others, segments
+marks, shares, runs, adversarial, datatypes, others, segments
                     selections, partitions, runs, keys, segments, maps, histograms, top-k, merges, searches: CUB
 segmented sorts     of 1 to n keys, by offsets (with longest= and without) and of one length: CUB's two
 moves               transposes, flips, rolls, scatters beside our copies and gathers
@@ -261,9 +261,8 @@ def partitions() -> Iterator[Row]:
     )  # fmt: skip
 
 
-def runs(length: int) -> Iterator[Row]:
-    """Yield what is done with runs of equal keys, of this length on average."""
-    keys, group = f"runs:{length}", "marks" if length == 8 else "runs"
+def runs(keys: str, text: str, group: str = "runs") -> Iterator[Row]:
+    """Yield what is done with runs of equal keys, which are this data, and called by this text."""
     keyed, items = {"keys": keys, "values": "values"}, {"keys": keys, "items": "values"}
     pairs = ("output_keys", "output_values")
     rows = [
@@ -279,7 +278,21 @@ def runs(length: int) -> Iterator[Row]:
                of_cub=keyed, mark=(1.2, 1.3)),
     ]  # fmt: skip
     for row in rows:
-        yield replace(row, name=f"{row.name}, runs of {length}", marks=row.marks if length == 8 else {})
+        yield replace(row, name=f"{row.name}, {text}", marks=row.marks if group == "marks" else {})
+
+
+def adversarial() -> Iterator[Row]:
+    """Yield runs that end beside the ends of tiles of 8,192 items, one key, and floats that are all NaN."""
+    for length in (2, 8191, 8193):
+        yield from runs(f"equal_runs:{length}", f"equal runs of {length}", "adversarial")
+    yield from runs("zeros:u4", "one key", "adversarial")
+    for row in sorts("f32", "nan"):
+        yield replace(row, group="adversarial", facts={"datatype": "f32"})
+    x = gw.f32("x")
+    yield stream(
+        "select, nan, f32", "adversarial", lambda d: gw.Select(d, x, where=x < 0.5), {"x": "nan:f32"}, "select",
+        of_cub={"input": "nan:f32"}, datatype="f32", bound=0.5,
+    )  # fmt: skip
 
 
 def sums_of_segments(n: int, group: str, name: str, length: int, mark: tuple[float, ...] = ()) -> Row:
@@ -358,14 +371,16 @@ def others(n: int) -> Iterator[Row]:
 def streams(n: int, largest: int) -> Iterator[Row]:
     """Yield all cases beside CUB; `largest` is the n up to which lengths of segments are swept."""
     yield from selections("marks", "1/2", (1.15, 1.3), (1.25, 1.4))
-    yield from (*partitions(), *runs(8))
+    yield from (*partitions(), *runs("runs:8", "runs of 8", "marks"))
     for length, mark in ((1 << 16, 1.0), (1 << 10, 1.6), (1 << 4, 20.0)):
         if length <= n:
             yield sums_of_segments(n, "marks", "segmented reduce", length, (mark,))
     yield from values()
     for share in ("0", "1/100", "1"):
         yield from selections("shares", share)
-    yield from (*runs(1), *runs(1000), *datatypes(n), *others(n))
+    for length in (1, 1000):
+        yield from runs(f"runs:{length}", f"runs of {length}")
+    yield from (*adversarial(), *datatypes(n), *others(n))
     for length in (1 << k for k in range(largest.bit_length()) if 1 << k <= n):
         yield sums_of_segments(n, "segments", "segments", length)
         yield sums_of_segments(n, "segments", "rows", length)

@@ -81,6 +81,7 @@ def _ranges(n: int, kind: str) -> np.ndarray:
 MADE: dict[str, Callable[[int, str], np.ndarray]] = {
     "flags": lambda n, share: in_parts(n, np.bool_, lambda rng, k: _unit(rng, k) < float(Fraction(share)), 4),
     "runs": lambda n, length: _runs(n, int(length), np.uint32),
+    "equal_runs": lambda n, length: (np.arange(n) // int(length)).astype(np.uint32),
     "runs64": lambda n, length: _runs(n, int(length), np.uint64),
     "offsets": lambda n, length: np.append(np.arange(0, n, int(length)), n).astype(np.uint32),
     "random_offsets": _random_offsets,
@@ -89,6 +90,7 @@ MADE: dict[str, Callable[[int, str], np.ndarray]] = {
     "skewed": lambda n, bins: in_parts(n, np.uint32, lambda rng, k: int(bins) * rng.random(k) ** 8, 9),
     "zeros": lambda n, dtype: np.zeros(n, dtype),
     "ones": lambda n, dtype: np.ones(n, dtype),
+    "nan": lambda n, datatype: np.full(n, np.nan, gw.STORAGE_DATATYPES[datatype].dtype),
     # From 0 to twice the mean.
     "counts": lambda n, mean: in_parts(n, np.uint32, _words(2 * int(mean)), 10),
     "in_order": lambda n, kind: np.sort(make_data(kind, n)),

@@ -55,6 +55,7 @@ class Comparison:
 SUBJECTS = {
     "arrays": "Adds, reductions, scans and sorts",
     "sorts": "Adds, reductions, scans and sorts",
+    "adversarial": "Uneven data",
     "axis": "Along an axis",
     "axis scans": "Along an axis",
     "search": "Search, merge and the k best",
