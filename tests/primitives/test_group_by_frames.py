@@ -60,8 +60,10 @@ def _same(wanted, found):
     if pandas.isna(wanted) or pandas.isna(found):
         return pandas.isna(wanted) and pandas.isna(found)
     if isinstance(found, (np.datetime64, np.timedelta64)):
-        # pandas rounds means of dates as floats.
-        return abs(wanted - type(wanted)(found)) <= pandas.Timedelta("1us")
+        # pandas rounds means of dates as floats, and cuts them to their unit.
+        return abs(wanted - type(wanted)(found)) <= max(
+            pandas.Timedelta("1us"), pandas.Timedelta(np.timedelta64(1, np.datetime_data(found.dtype)[0]))
+        )
     if isinstance(wanted, (float, np.floating)) or isinstance(found, (float, np.floating)):
         return bool(np.isclose(float(wanted), float(found), rtol=2e-5, atol=1e-3))
     return wanted == found
