@@ -13,6 +13,9 @@ from typing import Any
 
 import numpy as np
 
+import gridwise_py as gw
+from gridwise_py.runtime.context import context_of
+
 from .calls import OPERATORS, UNARY, Call, Given, is_on_gpu, leaves, names, walk
 
 
@@ -54,6 +57,12 @@ class Known:
 
 def _numbers(call: Call) -> list[Any]:
     return [leaf for leaf in leaves(call) if isinstance(leaf, (bool, int, float, complex, np.generic))]
+
+
+def _without_float64(call: Call) -> bool:
+    listed = any(given.how in ("list", "tuple", "scalar") for given in walk(call))
+    plain = any(isinstance(number, float) for number in _numbers(call))
+    return (listed or plain or _has("float64")(call)) and not context_of(gw.default_device()).has_float64
 
 
 def _eight_bytes(call: Call) -> bool:
@@ -237,11 +246,7 @@ REFUSALS: tuple[Known, ...] = (
         when=_eight_bytes,
     ),
     Known(_TABLE + "round to integers only", "round", "only integers are rounded to"),
-    Known(
-        _TABLE + "no means and variances of float64 on a device without it",
-        "mean|var|std|average|nanmean|nanvar|nanstd",
-        "lacks shader-f64",
-    ),
+    Known(_TABLE + "no float64 on a device without it", message="(lacks|needs the features?) '?shader-f64"),
     Known(
         _TABLE + "differences of Arrays of 8 bytes, and their reductions without NaN",
         "average|diff|ediff1d|ptp|nan(?!mean|var|std).*",
@@ -405,6 +410,13 @@ ALLOWED: tuple[Known, ...] = (
     Known(_DOC + "bools are 0 and 1", "(nan)?(quantile|percentile)", kinds="accepts|dtype", when=_has("bool")),
     Known(_DOC + "of no items", "(nan)?(median|quantile|percentile)", kinds="accepts|dtype", when=_has_no_items),
     Known(_DOC + "correction=None is ddof", "(nan)?(var|std)", "'int' and 'None", "accepts"),
+    Known(
+        "docs/start/functions.md: Python's floats are float32 on a device without float64",
+        kinds="dtype",
+        message="(?s)float64 .* float32",
+        when=_without_float64,
+    ),
+    Known(_DOC + "added in float32 on a device without float64", "bincount", kinds="value", when=_without_float64),
     Known(_DOC + "as many weights as items", "histogram", "weights should have the same shape", "accepts"),
     Known(
         "a quantile that is NaN may be of the items' dtype in numpy, whatever q is",
