@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,7 +22,7 @@ from .arguments import stored_leaves
 from .bins import sums_may_wrap, two_words
 from .group_columns import Column, Columns, total_dtype
 from .group_results import ABSENT, Finish, as_dtype, divided, in_dates, spread_of
-from .grouped_rows import GroupedRows
+from .grouped_rows import GroupedItems, GroupedRows
 from .table_arguments import CALL
 
 #: What is computed on the GPU of a result of the primitive, if there is one, and of the rows of the groups.
@@ -53,6 +54,8 @@ class Aggregates:
         #: By which results become numpy's, one after the other.
         self._finish = defaultdict[str, list[Finish]](list)
         self._known: dict[Any, str] = {}
+        #: What sorts the items of a column once for all that needs them so.
+        self._in_order: dict[Column, Callable[[GroupedRows], GroupedItems]] = {}
         for name, (_, how, option) in wanted.items():
             self._add(self.names[name], columns.values.get(name), how, option)
 
@@ -65,7 +68,7 @@ class Aggregates:
                 found[name] = finish(found[name], of)
         return found
 
-    def ask(self, name: str, column: Column | None, how: Any = "sum", option: float = 0.0) -> str:
+    def _ask(self, name: str, column: Column | None, how: Any = "sum", option: float = 0.0) -> str:
         """Ask for an aggregate, without a column for the number of rows; return the first one that is the same."""
         known = self._known.setdefault((column, how, option), name)
         if known != name:
@@ -79,11 +82,11 @@ class Aggregates:
 
     def rows(self, present: Column | None = None) -> str:
         """Ask how many rows each group has, or how many of some; return the name of that."""
-        return self.ask(self._unused("rows_"), present)
+        return self._ask(self._unused("rows_"), present)
 
     def first_rows(self) -> str:
         """Ask for the first row of each group; return the name of that."""
-        return self.ask(self._unused("first_"), Column(self._columns, index), Min)
+        return self._ask(self._unused("first_"), Column(self._columns, index), Min)
 
     def _unused(self, name: str) -> str:
         """Return a name for an aggregate of the call itself, which none other has."""
@@ -96,13 +99,13 @@ class Aggregates:
         if how in _DTYPES:
             self._finish[name].append(as_dtype(np.dtype(_DTYPES[how])))
         if column is None or how == "size":
-            self.ask(name, None)
+            self._ask(name, None)
         elif how in ORDERED:
-            self._order(name, column, how, 0.5 if how == "median" else option)
+            self._ask_ordered(name, column, how, 0.5 if how == "median" else option)
         elif how in ("mean", "var", "std") and self._is_double(name, column, how):
             self._ask_moments(name, column, how, option)
         elif self._columns.on_gpu and (isinstance(how, BinOp) or not column.is_wide):
-            self.ask(name, column, how, option)
+            self._ask(name, column, how, option)
         elif how in ("count", "any", "all"):
             self._ask_marks(name, column, how)
         elif how in ("first", "last") and (column.is_wide or column.missing is not None):
@@ -118,15 +121,16 @@ class Aggregates:
 
     # ---- of the rows in the order of their groups
 
-    def _order(self, name: str, column: Column, how: str, q: float) -> None:
+    def _ask_ordered(self, name: str, column: Column, how: str, q: float) -> None:
         """Let what needs the items of each group in order be computed."""
         self.rows()
+        in_order = self._in_order.setdefault(column, cache(partial(GroupedItems, column)))
         if how == "nunique":
-            self.computed[name] = lambda _, groups: groups.in_order(column).count_distinct()
+            self.computed[name] = lambda _, groups: in_order(groups).count_distinct()
         elif self._columns.on_gpu:
-            self.computed[name] = lambda _, groups: groups.in_order(column).quantiles(q)
+            self.computed[name] = lambda _, groups: in_order(groups).quantiles(q)
         else:
-            self.computed[name] = lambda _, groups: groups.in_order(column).quantiles_of_host(q)
+            self.computed[name] = lambda _, groups: in_order(groups).quantiles_of_host(q)
 
     def _is_double(self, name: str, column: Column, how: str) -> bool:
         """Whether a mean or a variance is of float64, and no sums of the host's items give it.
@@ -152,7 +156,7 @@ class Aggregates:
         if isinstance(column.items, EXPRESSIONS):
             stored_leaves(CALL, flat_of(column.items))  # raises for leaves that are no Arrays
         if how == "mean" and not self._skipna and column.is_wide and column.kind == "f":
-            self.ask(name, column, Add)
+            self._ask(name, column, Add)
             self.computed[name] = lambda sums, groups: groups.divided(sums)
         else:
             self.computed[name] = lambda _, groups: groups.moments(column.floats(how != "mean"), how, correction)
@@ -179,7 +183,7 @@ class Aggregates:
         """Ask how many items are present, or whether any or all are not 0."""
         present = self._present(column, how)
         if how == "count" and (present is not None or column.is_wide or column.kind != "f"):
-            self.ask(name, present)
+            self._ask(name, present)
             return
         if how != "count" and (column.is_wide or present is not None):
             truth: Any = column.items != 0
@@ -187,7 +191,7 @@ class Aggregates:
                 is_left_out = how == "any" and self._skipna
                 truth = truth & present.items if is_left_out else truth | ~present.items
             column = column.made(asarray(truth, self._columns.device))
-        self.ask(name, column, how)
+        self._ask(name, column, how)
 
     def _ask_row(self, name: str, column: Column, how: str) -> None:
         """Ask for the first or the last row of each group, whose item is taken behind."""
@@ -196,7 +200,7 @@ class Aggregates:
         present, row = self._present(column, how), index
         if present is not None:
             row = where(present.expression, index, as_node(ABSENT if how == "first" else np.uint32(0)))
-        self.ask(name, column.made(row), Min if how == "first" else Max)
+        self._ask(name, column.made(row), Min if how == "first" else Max)
         if self._columns.on_gpu:
             self.computed[name] = lambda rows, groups: groups.taken(column.array, rows)
         else:
@@ -206,11 +210,11 @@ class Aggregates:
     def _ask_sums(self, name: str, column: Column, may_wrap: bool) -> str | None:
         """Ask for sums; if they may wrap, of the low words, and of the high words by the name that is returned."""
         if not may_wrap:
-            self.ask(name, column, Add)
+            self._ask(name, column, Add)
             return None
         upper, lower = map(column.made, two_words(column.items))
-        self.ask(name, lower, Add)
-        return self.ask(self._unused(f"{name}_high_"), upper, Add)
+        self._ask(name, lower, Add)
+        return self._ask(self._unused(f"{name}_high_"), upper, Add)
 
     def _ask_mean(self, name: str, column: Column) -> None:
         """Ask for what gives the mean in float64: sums are exact for integers, and in doubles else."""
@@ -228,7 +232,7 @@ class Aggregates:
         # In u32, because differences of small integers would wrap.
         distances = column.made(column.items.astype(np.uint32) - np.uint32(least & 0xFFFFFFFF)).without(present, 0)
         squares = column.made(np.square(distances.items, dtype=np.uint64))
-        sums = self.ask(self._unused(f"{name}_sums_"), distances.summable, Add)
+        sums = self._ask(self._unused(f"{name}_sums_"), distances.summable, Add)
         high = self._ask_sums(name, squares, (most - least) ** 2 * squares.items.size >= 1 << 64)
         self._finish[name].append(spread_of(self.rows(present), sums, high, correction, how == "std"))
         self._let_be_missing(name, present, how)
@@ -245,7 +249,7 @@ class Aggregates:
             present is None and isinstance(how, BinOp) and how.builtin and how not in (Add, Multiply)
         ):
             self._finish[name].append(lambda found, _: column.show(found))
-        self.ask(name, items, how, option)
+        self._ask(name, items, how, option)
         self._let_be_missing(name, present, how)
 
 

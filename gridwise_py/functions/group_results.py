@@ -1,4 +1,4 @@
-"""How aggregates of groups become numpy's on the host: what was computed in words, codes or rows."""
+"""How results of groups are delivered: on the host as numpy's, which were computed in words, codes or rows."""
 
 from __future__ import annotations
 

@@ -50,7 +50,6 @@ class GroupedRows:
         self._spec, self._columns, self._rows, self.count = spec, columns, rows, count
         self.skips_nan = skips_nan
         self._options = {"deterministic": True} if deterministic else {}
-        self._in_order: dict[Column, GroupedItems] = {}
 
     @cached_property
     def order(self) -> Array:
@@ -87,15 +86,8 @@ class GroupedRows:
     def _summed(self, items: Any, **arrays: Any) -> Array:
         """Return the sums of items in that order, or of an expression of arrays."""
         options = {} if arrays else self._options
-        primitive = keep_primitive(
-            ReduceByKey,
-            self.order.device,
-            "u32",
-            items if arrays else items.datatype,
-            Add,
-            size=self._rows.size,
-            **options,
-        )
+        kind, size = items if arrays else items.datatype, self._rows.size
+        primitive = keep_primitive(ReduceByKey, self.order.device, "u32", kind, Add, size=size, **options)
         found = primitive.run_once(keys=self.groups, **(arrays or {"items": items}))["output_values"]
         return found.viewed_as((found.size,))
 
@@ -106,13 +98,6 @@ class GroupedRows:
     def taken(self, items: Array, rows: Array) -> Array:
         """Return the item of a row of each group."""
         return take(items, rows.viewed_as((rows.size,))).counted_by(self.count)
-
-    def in_order(self, column: Column) -> GroupedItems:
-        """Return the items of a column in order within each group, for all that needs them so."""
-        if column not in self._in_order:
-            missing = None if column.missing is None else asarray(column.missing, self._columns.device)
-            self._in_order[column] = GroupedItems(self, column, missing)
-        return self._in_order[column]
 
     def moments(self, items: Array, how: str, correction: float) -> Array:
         """Return ``"mean"``, ``"var"`` or ``"std"`` of items of float64; NaN where the divisor is not positive."""
@@ -138,18 +123,20 @@ class GroupedRows:
 class GroupedItems:
     """Items in order within each group, behind them those that are missing: which are said to be, or are NaN."""
 
-    def __init__(self, groups: GroupedRows, column: Column, missing: Array | None):
-        self._groups, self._column = groups, column
+    def __init__(self, column: Column, groups: GroupedRows):
+        self._column, self._groups = column, groups
         items = take(column.sortable(), groups.order)
-        is_float = items.dtype.kind == "f"
         keys = [items, groups.groups]
-        if missing is not None:
+        if column.missing is not None:
+            missing = asarray(column.missing, items.device)
             keys.insert(1, asarray(u32(take(missing, groups.order))))
         places = lexsort(keys)
         self._items = take(items, places)
         #: The row of each item.
         self._rows: Array = take(groups.order, places)
-        self._missing: Any = u32(isnan(self._items)) if is_float else None if missing is None else take(keys[1], places)
+        self._missing: Any = None if column.missing is None else take(keys[1], places)
+        if items.dtype.kind == "f":
+            self._missing = u32(isnan(self._items))
 
     @cached_property
     def _present(self) -> Array:
