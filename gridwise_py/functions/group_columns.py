@@ -235,8 +235,8 @@ class Column:
                 key = self.made(cast_items(self.items, np.int32))
         if key.is_wide and not is_alone and not self.columns.on_gpu:
             # A code has no room for such a key, but for its place among the others.
-            self.labels = numbered(self.items)
-            return self.made(self.labels.codes).as_key(is_alone=False)
+            labels = numbered(self.items)
+            return Column(self.columns, labels.codes, labels=labels).as_key(is_alone=False)
         return key, None
 
 
@@ -389,10 +389,12 @@ class Columns:
                 column.ends = _ends_on_host(column.items)
                 _check_bits(name, column.ends, integer("key_bits", asked, 1))
         given: list[Any] = []
-        for place, column in enumerate(self.keys.values()):
+        for place, (name, column) in enumerate(self.keys.items()):
             key, needed = column, None
             if isinstance(column.items, np.ndarray):
                 key, needed = column.as_key(is_alone=len(bits) == 1)
+            if key.labels is not None:
+                self.keys[name] = key  # the column itself may also be a value
             bits[place] = needed if bits[place] is None else bits[place]
             given.append(self.argument("keys", key))
         return given, bits
