@@ -1,8 +1,9 @@
-"""How aggregates of groups become numpy's on the host: what was computed in words, codes or rows."""
+"""How results of groups are delivered: on the host as numpy's, which were computed in words, codes or rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,6 +14,8 @@ from ..types.expression import as_node, gather, index
 from ..types.expression_functions import where
 from .arrays import take
 from .bins import of_sums
+from .group_columns import Column
+from .labels import numbered
 from .sorts import argsort
 
 #: What becomes of a result in numpy, given also a function that returns another one by its name.
@@ -28,65 +31,16 @@ def as_dtype(dtype: np.dtype[Any]) -> Finish:
     return lambda items, _: items.astype(dtype, copy=False)
 
 
-def taken_from(items_of: Callable[[np.ndarray], np.ndarray], how: str, has_absent: bool) -> Finish:
-    """Return what takes items by their rows; with `has_absent` there may be none, and last rows are one too large."""
+def in_dates(dates: np.dtype[Any], least: int | None) -> Finish:
+    """Return what makes dates of their distances from the least one, which are floats; without it durations."""
+    dtype = np.dtype("m8[{1}{0}]".format(*np.datetime_data(dates))) if least is None else dates
 
-    def taken(rows: np.ndarray, _: Any) -> np.ndarray:
-        if not has_absent:
-            return items_of(rows)
-        is_absent = rows == (ABSENT if how == "first" else 0)
-        rows = rows if how == "first" else rows - np.uint32(1)
-        return with_missing(items_of(np.where(is_absent, 0, rows)), is_absent)
-
-    return taken
-
-
-def shown_where_some(rows: str, show: Callable[[np.ndarray], np.ndarray]) -> Finish:
-    """Return what shows items; they are missing where a number of rows is 0."""
-    return lambda items, of: with_missing(show(items), of(rows) == 0)
-
-
-def missing_where(rows: str) -> Finish:
-    """Return what lets items be missing where a number of rows is not 0."""
-    return lambda items, of: with_missing(items, of(rows) != 0)
-
-
-def in_dates(dtype: np.dtype[Any], least: int) -> Finish:
-    """Return what makes dates or durations of their distances from the least one, which are floats."""
-
-    def dates(distances: np.ndarray, _: Any) -> np.ndarray:
+    def made(distances: np.ndarray, _: Any) -> np.ndarray:
         missing = np.isnan(distances)
         whole = np.rint(np.where(missing, 0, distances)).astype(np.int64)
-        return with_missing((least + whole).view(dtype), missing)
+        return with_missing(((least or 0) + whole).view(dtype), missing)
 
-    return dates
-
-
-def interpolated(first: np.ndarray, second: np.ndarray, share: np.ndarray) -> np.ndarray:
-    """Return what lies between two items: of float64, or of the items' own floats."""
-    dtype = first.dtype if first.dtype.kind == "f" else np.float64
-    first, second = first.astype(np.float64), second.astype(np.float64)
-    with np.errstate(invalid="ignore"):
-        between = first * (1 - share) + second * share  # an infinity beside a number is one
-        return np.where((share == 0) | (first == second), first, between).astype(dtype)
-
-
-def filled_where_none(items: np.ndarray, source: np.ndarray, value: Any) -> np.ndarray:
-    """Return items by their places, and for the place −1 a value; None is what is missing."""
-    found, is_none = np.append(items, np.zeros(1, items.dtype))[source], source < 0
-    if value is None:
-        return with_missing(found, is_none)
-    found[is_none] = value
-    return found
-
-
-def put_in_order(first: Array, results: dict[str, Any]) -> dict[str, Any]:
-    """Return columns on the GPU in the order of the first rows of their groups."""
-    count = first.count
-    assert count is not None
-    rows = first.viewed_as((first.size,))
-    order = argsort(asarray(where(index < gather(count, 0), rows, as_node(ABSENT))))
-    return {name: take(column.viewed_as((column.size,)), order).counted_by(count) for name, column in results.items()}
+    return made
 
 
 def divided(rows: str, high: str | None) -> Finish:
@@ -118,6 +72,68 @@ def spread_of(rows: str, sums: str, high: str | None, correction: float, takes_r
     return spread
 
 
-def total_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return numpy's dtype of sums of integers or bools."""
-    return np.dtype(np.uint64 if dtype.kind == "u" else np.int64)
+# ---- all columns
+
+
+def put_in_order(first: Array, results: dict[str, Any]) -> dict[str, Any]:
+    """Return columns on the GPU in the order of the first rows of their groups."""
+    count = first.count
+    assert count is not None
+    rows = first.viewed_as((first.size,))
+    order = argsort(asarray(where(index < gather(count, 0), rows, as_node(ABSENT))))
+    return {name: take(column.viewed_as((column.size,)), order).counted_by(count) for name, column in results.items()}
+
+
+def on_host(
+    keys: Mapping[str, Column],
+    codes: dict[str, np.ndarray],
+    results: Mapping[str, np.ndarray],
+    first: np.ndarray | None,
+    dropna: bool,
+    of_none: Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    """Return the columns of keys and of aggregates.
+
+    Parameters
+    ----------
+    keys : mapping from str to Column
+    codes : dict from str to numpy.ndarray
+        The keys of the groups, of labels their codes.
+    results : mapping from str to numpy.ndarray
+        The aggregates.
+    first : numpy.ndarray, optional
+        The first row of each group, if groups are in the order of these.
+    dropna : bool
+        Whether groups without a key are left out.
+    of_none : mapping from str to object, optional
+        By aggregate the value for no rows, None for what is missing; if combinations without rows are groups, too.
+    """
+    found = {name: column.show(codes[name]) for name, column in keys.items()} | dict(results)
+    if first is not None or dropna:
+        rows = np.arange(len(next(iter(codes.values())))) if first is None else np.argsort(first)
+        if dropna:
+            rows = rows[~np.logical_or.reduce([each.lacks(codes[name]) for name, each in keys.items()])[rows]]
+        found = {name: column[rows] for name, column in found.items()}
+        codes = {name: each[rows] for name, each in codes.items()}
+    if of_none is None:
+        return found
+    levels = {name: column.labels or numbered(found[name]) for name, column in keys.items()}
+    codes = {name: codes[name] if column.labels else levels[name].codes for name, column in keys.items()}
+    lengths = [each.labels.size + int(each.missing(codes[name]).any()) for name, each in levels.items()]
+    places = np.ravel_multi_index(tuple(each.astype(np.intp) for each in codes.values()), lengths)
+    source = np.full(prod(lengths), -1)
+    source[places] = np.arange(places.size)
+    order = np.arange(source.size) if first is None else np.append(places, np.flatnonzero(source < 0))
+    made = zip(levels.items(), np.unravel_index(order, lengths), strict=True)
+    return {name: each.of(place.astype(np.uint32)) for (name, each), place in made} | {
+        name: _filled_where_none(found[name], source[order], value) for name, value in of_none.items()
+    }
+
+
+def _filled_where_none(items: np.ndarray, source: np.ndarray, value: Any) -> np.ndarray:
+    """Return items by their places, and for the place −1 a value; None is what is missing."""
+    found, is_none = np.append(items, np.zeros(1, items.dtype))[source], source < 0
+    if value is None:
+        return with_missing(found, is_none)
+    found[is_none] = value
+    return found

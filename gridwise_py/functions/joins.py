@@ -24,12 +24,12 @@ from ..types.expression_functions import isnan, maximum, where
 from ..types.options import one_of
 from .arguments import Call, check_not_counted, is_beyond, is_mixed, keep_primitive, same_bits
 from .arrays import arange, full, searchsorted, take
-from .groups import is_column
 from .labels import Labels, labels_of
 from .reductions import sum as sum_of
 from .repeated_calls import one_shot
 from .scans import scan
 from .sorts import argsort, sort
+from .table_arguments import is_column
 
 #: Which rows of the left table there are: those with a match, or all.
 JoinHow: TypeAlias = Literal["inner", "left"]

@@ -1,16 +1,19 @@
-"""Tables as arguments: columns in place of their names."""
+"""Keys and tables as arguments: columns by their names, or in place of these."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
 
 from ..errors import ArgumentError
+from ..primitives.fusion import EXPRESSIONS
 from ..primitives.group_spec import AGGREGATES, Count
+from ..runtime.array import Array
+from ..types.expression_functions import StructExpression
 
-_CALL = "gw.group_by()"
+CALL = "gw.group_by()"
 
 
 def _is_name(table: Any, value: Any) -> bool:
@@ -30,7 +33,7 @@ def _is_table(value: Any) -> bool:
 def asked_of(keys: Any, by: Any, aggregates: Any, more: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Return the keys and the aggregates of a call, with columns in place of names where it has a table."""
     if hasattr(keys, "collect") and hasattr(keys, "columns"):
-        raise ArgumentError(f"{_CALL}: the table is a {type(keys).__name__}, which holds no rows; give keys.collect()")
+        raise ArgumentError(f"{CALL}: the table is a {type(keys).__name__}, which holds no rows; give keys.collect()")
     by_names = _is_table(keys) and _is_name_or_names(keys, by)
     given = aggregates if by_names or by is None else by
     if (given is not None and not isinstance(given, Mapping)) or not (by_names or by is None or aggregates is None):
@@ -51,6 +54,25 @@ class OneKey(dict[str, Any]):
     """The one column of keys of a table, with its name."""
 
 
+def is_column(value: Any) -> bool:
+    """Whether keys are one column: not a dict, a tuple or a list of columns."""
+    if isinstance(value, (Mapping, StructExpression)):
+        return False
+    if not isinstance(value, (tuple, list)):
+        return True
+    return not any(isinstance(each, (*EXPRESSIONS, Array)) or np.ndim(each) for each in cast(Sequence[Any], value))
+
+
+def named_keys(keys: Any) -> tuple[dict[str, Any], Callable[[dict[str, Any]], Any]]:
+    """Return the columns of keys by their names, and what makes of results by these names what the caller gets."""
+    if isinstance(keys, (tuple, list)) and not is_column(keys):
+        named = {f"key_{k}": each for k, each in enumerate(cast(Sequence[Any], keys))}
+        return named, lambda columns: tuple(columns.values())
+    if isinstance(keys, OneKey) or is_column(keys):
+        return keys if isinstance(keys, OneKey) else {"key": keys}, lambda columns: next(iter(columns.values()))
+    return dict(keys.fields if isinstance(keys, StructExpression) else cast(Mapping[str, Any], keys)), dict
+
+
 def _as_keywords(keys: Any, by: Any, aggregates: Any) -> str:
     """Return what to write in place of arguments by position that say too little."""
     if not isinstance(keys, Mapping) and _is_table(keys):
@@ -58,18 +80,18 @@ def _as_keywords(keys: Any, by: Any, aggregates: Any) -> str:
         key, x = (*names, "city", "price")[:2] if len(names) > 1 else ("city", "price")
         shown = ", ".join(map(str, names))
         return (
-            f"{_CALL}: of a table the columns of keys and the aggregates have to be named; write "
+            f"{CALL}: of a table the columns of keys and the aggregates have to be named; write "
             f"gw.group_by(table, {key!r}, total=({x!r}, 'sum'), n=gw.count); its columns are {shown}"
         )
     if isinstance(by, Mapping):
         return (
-            f"{_CALL}: behind the aggregates there is no argument by position; name it, for example key_bits= or "
+            f"{CALL}: behind the aggregates there is no argument by position; name it, for example key_bits= or "
             f"size=, or give a table first: gw.group_by(table, 'city', {{'total': ('price', 'sum')}})"
         )
     how = next((each for each in (aggregates, by) if isinstance(each, str) and each in AGGREGATES), "sum")
     name = "n" if how == "count" else how
     return (
-        f"{_CALL}: an aggregate has a name, a column and an operator; write gw.group_by(keys, {name}=(x, {how!r})) in "
+        f"{CALL}: an aggregate has a name, a column and an operator; write gw.group_by(keys, {name}=(x, {how!r})) in "
         f"place of gw.group_by(keys, x, {how!r})"
     )
 
@@ -92,7 +114,7 @@ class _Table:
         """Return a column."""
         if name not in self._names:
             shown = ", ".join(str(each) for each in self._names)
-            raise ArgumentError(f"{_CALL}: the table has no column {name!r}; it has {shown}")
+            raise ArgumentError(f"{CALL}: the table has no column {name!r}; it has {shown}")
         if name not in self._taken:
             self._taken[name] = self._table[name]
         return self._taken[name]
@@ -104,6 +126,6 @@ class _Table:
             return (self.column(column), *rest)
         if isinstance(given, list):
             columns = ", ".join(f"{name}_{how}=({name!r}, {how!r})" for how in cast(list[Any], given))
-            raise ArgumentError(f"{_CALL}: {name} has a list of aggregates; give each a name: {columns}")
+            raise ArgumentError(f"{CALL}: {name} has a list of aggregates; give each a name: {columns}")
         is_whole = isinstance(given, (Count, tuple)) or given == "size" or name not in self._names
         return cast(Any, given) if is_whole else (self.column(name), given)

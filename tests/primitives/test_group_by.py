@@ -8,7 +8,7 @@ import pytest
 import gridwise_py as gw
 from gridwise_py.backend.device_state import state_of
 from gridwise_py.errors import ArgumentError, DatatypeError, LengthError
-from gridwise_py.functions import groups
+from gridwise_py.functions import group_aggregates, group_columns
 from helpers.cases import FULL
 
 assert_same = np.testing.assert_array_equal
@@ -329,7 +329,7 @@ def test_columns_in_another_order_of_bytes(device, dtype):
 )
 @pytest.mark.parametrize("key_dtype", ["u4", "i4", "i8", "u2"])
 def test_keys_and_values_whose_ends_a_gpu_finds(device, rng, monkeypatch, key_dtype, dtype, low, high):
-    monkeypatch.setattr(groups, "_least_bytes_on_gpu", lambda device: 0)
+    monkeypatch.setattr(group_columns, "_least_bytes_on_gpu", lambda device: 0)
     keys = rng.integers(0 if key_dtype[0] == "u" else -7, 30, 5000).astype(key_dtype)
     x = rng.integers(low, high, keys.size).astype(dtype)
     found = gw.group_by(keys, total=(x, "sum"), mean=(x, "mean"), device=device)
@@ -340,7 +340,7 @@ def test_keys_and_values_whose_ends_a_gpu_finds(device, rng, monkeypatch, key_dt
 
 
 def test_what_a_gpu_finds_ends_for_is_checked_before_and_leaves_nothing(device, monkeypatch):
-    monkeypatch.setattr(groups, "_least_bytes_on_gpu", lambda device: 0)
+    monkeypatch.setattr(group_columns, "_least_bytes_on_gpu", lambda device: 0)
     keys = np.arange(9000, dtype=np.uint32) % 7
     before = state_of(device).uses
     for wrong in (
@@ -354,18 +354,16 @@ def test_what_a_gpu_finds_ends_for_is_checked_before_and_leaves_nothing(device, 
     # A sample of the first items says that sums fit, the others do not.
     items = np.zeros(keys.size, np.int32)
     items[-7:] = 2**31 - 1
-    held, results = [], groups._Call._results
+    held, results = [], group_aggregates.Aggregates.finished
 
     def noted(call, *arguments):
-        columns = [
-            column for column in call._columns.values() if type(column.items) is np.ndarray and column.items is not keys
-        ]
+        columns = [column for column in call._columns.values.values() if type(column.items) is np.ndarray]
         held.append(
             [each.items.dtype for column in columns for each in {column, column.summable} if "array" in vars(each)]
         )
         return results(call, *arguments)
 
-    monkeypatch.setattr(groups._Call, "_results", noted)
+    monkeypatch.setattr(group_aggregates.Aggregates, "finished", noted)
     gw.group_by(keys, total=(items, "sum"), device=device)
     assert held == [[np.dtype(np.int64)]], "not also the items of 4 bytes, which were uploaded for their ends"
     found = gw.group_by(keys, total=(items, "sum"), mean=(items, "mean"), low=(items, "min"), device=device)
