@@ -246,7 +246,7 @@ class Aggregates:
             items = items.summable if how == Add else items.totals
             self._finish[name].append(as_dtype(column.dates or total_dtype(column.items.dtype)))
         elif how in ("first", "last", Min, Max) or (
-            present is None and isinstance(how, BinOp) and how.builtin and how not in (Add, Multiply)
+            isinstance(how, BinOp) and how.builtin and how not in (Add, Multiply)
         ):
             self._finish[name].append(lambda found, _: column.show(found))
         self._ask(name, items, how, option)

@@ -266,6 +266,28 @@ def test_columns_on_both_sides(device):
             gw.group_by(key, wrong=(wrong, "first"))
 
 
+def test_several_keys_of_any_name_of_which_one_is_aggregated(device):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"c d": [1.5, 0.5, 1.5, 0.5], "class": [2, 1, 2, 1], "x": [2**60, 5, 2**60, 6]})
+    found = gw.group_by(frame, ["c d", "class", "x"], least=("c d", "min"), n=("x", "max"), device=device)
+    wanted = frame.groupby(["c d", "class", "x"]).agg(least=("c d", "min"), n=("x", "max")).reset_index()
+    for name in wanted:
+        assert_same(found[name], wanted[name])
+
+
+@pytest.mark.parametrize("how", ["mean", "var", "std", gw.Xor])
+@pytest.mark.filterwarnings("ignore")
+def test_missing_items_that_are_not_left_out_make_results_missing(device, how):
+    pandas = pytest.importorskip("pandas")
+    items = pandas.array([1, 2, None, 4, 5, 7], "UInt8")
+    found = gw.group_by([1, 1, 2, 2, 3, 3], r=(items, how), skipna=False, device=device).r
+    wanted = {"mean": [1.5, 6], "var": [0.25, 1], "std": [0.5, 1], gw.Xor: [3, 2]}[how]
+    assert pandas.isna(found[1])
+    assert_same(np.asarray(found)[[0, 2]].astype(float), wanted)
+    left_out = gw.group_by([1, 1, 2, 2, 3, 3], r=(items, how), skipna=True, device=device).r
+    assert left_out.dtype == (np.uint8 if how == gw.Xor else np.float64)
+
+
 def test_dates_in_another_unit_or_order_of_bytes(device):
     dates = np.array([40, 8, 24], ">M8[25s]")
     found = gw.group_by([1, 1, 1], low=(dates, "min"), first=(dates, "first"), std=(dates, "std"), device=device)
