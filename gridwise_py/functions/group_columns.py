@@ -106,8 +106,8 @@ class Column:
 
     @property
     def kind(self) -> str:
-        """That of the items' dtype."""
-        return cast(Any, self.items).type[0] if isinstance(self.items, EXPRESSIONS) else self.items.dtype.kind
+        """That of the items' dtype; "s" of structs."""
+        return getattr(self.items, "type", "s")[0] if isinstance(self.items, EXPRESSIONS) else self.items.dtype.kind
 
     @property
     def is_wide(self) -> bool:
