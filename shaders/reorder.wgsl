@@ -14,15 +14,5 @@ fn source_of(j: u32) -> u32 {
 //$ endif
 }
 
-fn item_at(i: u32) -> Item {
-  let at = i + params.first;
-//$ if flat
-  return load_input(source_of(at));
-//$ else
-  let row = at / params.inner;
-  let outer = row / params.length;
-  return load_input((outer * params.length + source_of(row % params.length)) * params.inner + at % params.inner);
-//$ endif
-}
-
-//$ include "lib/quads.wgsl"
+//$ set axis = "length"
+//$ include "lib/along_axis.wgsl"

@@ -10,28 +10,12 @@
 //$ set raw, raw_written = ["carries"], []
 //$ include "lib/accumulators.wgsl"
 //$ endif
-const WIDTH: u32 = {{ width }}u;
-const VECS: u32 = {{ vecs }}u;  // rows that an invocation loads at once
-//$ if width == 4
-alias Columns = Quad;
-fn start() -> Columns { return quad_of(identity()); }
-fn join(a: Columns, b: Columns) -> Columns { return combine4(a, b); }
-fn load(i: u32) -> Columns { return item4(i); }
-fn save(i: u32, x: Columns) { put4(i, x); }
+//$ include "lib/columns.wgsl"
 //$ if carried
 fn carry_of(i: u32) -> Columns {
-  return Quad(load_acc_carries(i), load_acc_carries(i + 1u), load_acc_carries(i + 2u), load_acc_carries(i + 3u));
+  let carry_{{ k }} = load_acc_carries(i + {{ k }}u);  //$ for k in range(width)
+  return {{ "Quad(carry_0, carry_1, carry_2, carry_3)" if width == 4 else "carry_0" }};
 }
-//$ endif
-//$ else
-alias Columns = Acc;
-fn start() -> Columns { return identity(); }
-fn join(a: Columns, b: Columns) -> Columns { return combine(a, b); }
-fn load(i: u32) -> Columns { return item(i); }
-fn save(i: u32, x: Columns) { put(i, x); }
-//$ if carried
-fn carry_of(i: u32) -> Columns { return load_acc_carries(i); }
-//$ endif
 //$ endif
 
 fn run(unit: u32) {

@@ -2,7 +2,7 @@
 // is out of range is {{ "clipped to the first or last item" if clip else "taken modulo the length" }}, so that no other memory is read.
 // Forward progress: no workgroup waits for another. Bindings: params, input, indices, output (fewer where they share buffers).
 // Params: n (items of the window); blocks (workgroups that have work); first (first item of the window); length (of
-// the axis; at least 1); count (of the indices); inner.
+// the axis; at least 1); count (of the indices); inner{{ "; part (items of the input that are read at a time)" if parts }}.
 
 //$ include "lib/quad_" ~ sink.bytes ~ ".wgsl"
 //$ include "lib/number.wgsl"
@@ -34,15 +34,30 @@ fn index_of(x: vec2<u32>) -> u32 {
 //$ endif
 }
 
-fn item_at(i: u32) -> Item {
-  let at = i + params.first;
-//$ if flat
-  return load_input(index_of(cast_indices(load_indices(at))));
-//$ else
-  let outer = at / params.inner;
-  let index = index_of(cast_indices(load_indices(outer % params.count)));
-  return load_input((outer / params.count * params.length + index) * params.inner + at % params.inner);
-//$ endif
-}
+fn source_of(j: u32) -> u32 { return index_of(cast_indices(load_indices(j))); }
 
-//$ include "lib/quads.wgsl"
+//$ if parts
+// A whole tile, from one part of the input after another: all workgroups read about the same part at a time.
+fn run_tile(block: u32, local: u32) {
+  let begin = (block * VECS * WORKGROUP_SIZE + local) * 4u;
+//$ for k in range(4 * vecs)
+  let at_{{ k }} = source_of(params.first + begin + {{ k // 4 * 4 }}u * WORKGROUP_SIZE + {{ k % 4 }}u);
+  var item_{{ k }} = Item();
+//$ endfor
+  var least = at_0;
+  var most = at_0;
+  least = min(least, at_{{ k }}); most = max(most, at_{{ k }});  //$ for k in range(1, 4 * vecs)
+  for (var first = 0u; first < params.length; first += params.part) {
+    if (most >= first && least < first + params.part) {  // neighbours with indices in order pass most parts
+      if (at_{{ k }} - first < params.part) { item_{{ k }} = load_input(at_{{ k }}); }  //$ for k in range(4 * vecs)
+    }
+    workgroupBarrier();
+  }
+//$ for k in range(0, 4 * vecs, 4)
+  store4_output(begin + {{ k }}u * WORKGROUP_SIZE, quad_of(item_{{ k }}, item_{{ k + 1 }}, item_{{ k + 2 }}, item_{{ k + 3 }}));
+//$ endfor
+}
+//$ endif
+
+//$ set axis = "count"
+//$ include "lib/along_axis.wgsl"

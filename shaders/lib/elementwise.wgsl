@@ -28,9 +28,7 @@ fn run(turn: u32, local: u32) {
     if (i + 4u <= {{ used.n }}) {
       store4_output(i, f4(i));
     } else {
-      if (i < {{ used.n }}) { store_output(i, f(i)); }
-      if (i + 1u < {{ used.n }}) { store_output(i + 1u, f(i + 1u)); }
-      if (i + 2u < {{ used.n }}) { store_output(i + 2u, f(i + 2u)); }
+      for (var j = i; j < {{ used.n }}; j++) { store_output(j, f(j)); }
     }
   }
 }

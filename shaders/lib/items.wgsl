@@ -27,15 +27,12 @@ fn put(i: u32, x: Acc) { store_acc_output(i, settled_words(x)); }
 fn put4(i: u32, x: Quad) {
   store4_acc_output(i, Quad(settled_words(x.x), settled_words(x.y), settled_words(x.z), settled_words(x.w)));
 }
-//$ elif raw_written and not acc.fields
-fn put(i: u32, x: Acc) { store_acc_output(i, x); }
-fn put4(i: u32, x: Quad) {
-  put(i, x.x);
-  put(i + 1u, x.y);
-  put(i + 2u, x.z);
-  put(i + 3u, x.w);
-}
 //$ else
 fn put(i: u32, x: Acc) { {{ "store_acc_output(i, x)" if raw_written else "store_output(i, lower(x))" }}; }
-fn put4(i: u32, x: Quad) { {{ "store4_acc_output(i, x)" if raw_written else "store4_output(i, lower4(x))" }}; }
+fn put4(i: u32, x: Quad) {
+  {{
+    "store4_output(i, lower4(x))" if not raw_written else "store4_acc_output(i, x)" if acc.fields
+    else "put(i, x.x); put(i + 1u, x.y); put(i + 2u, x.z); put(i + 3u, x.w)"
+  }};
+}
 //$ endif

@@ -8,14 +8,13 @@ fn quad_at(i: u32) -> Quad { return quad_of(item_at(i), item_at(i + 1u), item_at
 //$ endif
 
 fn run(block: u32, local: u32) {
+  {{ "if ((block + 1u) * VECS * WORKGROUP_SIZE * 4u <= params.n) { run_tile(block, local); return; }" if parts is defined and parts }}
   for (var r = 0u; r < VECS; r++) {
     let i = ((block * VECS + r) * WORKGROUP_SIZE + local) * 4u;
     if (i + 4u <= params.n) {
       store4_output(i, quad_at(i));
     } else {
-      if (i < params.n) { store_output(i, item_at(i)); }
-      if (i + 1u < params.n) { store_output(i + 1u, item_at(i + 1u)); }
-      if (i + 2u < params.n) { store_output(i + 2u, item_at(i + 2u)); }
+      for (var j = i; j < params.n; j++) { store_output(j, item_at(j)); }
     }
   }
 }

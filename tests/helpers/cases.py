@@ -28,6 +28,7 @@ from gridwise_py.primitives.take import Take
 from gridwise_py.runtime.lookback_selftest import LookbackProbe
 from gridwise_py.runtime.operator_check import check_plan, unary_check_plan
 from gridwise_py.tuning.matmul_shapes import SubgroupShape
+from gridwise_py.tuning.rows import Shape
 from gridwise_py.types.capabilities import SubgroupMatrices
 from gridwise_py.types.shapes import Part
 from gridwise_py.types.struct_operators import SPREADS
@@ -51,6 +52,13 @@ MATRICES = replace(
 #: Bindings that 100,000 items do not fit into: windows, and segments.
 NARROW = replace(FULL, limits={**FULL.limits, "max-storage-buffer-binding-size": 150_000,
                                "max-storage-buffers-per-shader-stage": 64})  # fmt: skip
+
+
+class TakeInParts(Take):
+    """Takes small tables part by part, and few indices, too."""
+
+    _tables_bytes, _part_bytes, _least_rounds, _shape_of_parts = (0, 1 << 30), 256, 0, Shape(64, 2)
+
 
 PRODUCT = gw.BinOp(
     "product",
@@ -497,6 +505,11 @@ def array_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
                 take = Take(None, name, index, clip=clip, capabilities=FULL, **sizes_of)
                 placed = layout(offset, input=(name, n), indices=(index, n // inner), output=(name, n))
                 yield f"take-{name}-{index}-{clip}-{inner}", take.plan(placed)
+            in_parts = TakeInParts(
+                None, name, index, outer=1, length=n, count=n, inner=1, clip=False, capabilities=FULL
+            )
+            placed = layout(offset, input=(name, n), indices=(index, n), output=(name, n))
+            yield f"take-parts-{name}-{index}", in_parts.plan(placed)
             for part in (Part(n - 1, (n // 4, 2), (-3, 1)), Part(1, (n // 2,), (2,))):
                 strided = Strided(None, name, part=part, capabilities=FULL)
                 placed = layout(offset, input=(name, n), output=(name, strided.size))

@@ -12,6 +12,7 @@ from gridwise_py.primitives.take import Take
 from gridwise_py.runtime import host_items
 from gridwise_py.runtime.host_items import cast_items, extremes
 from helpers.bare import device_with
+from helpers.cases import CPU, FULL, TakeInParts
 from helpers.strategies import quick_first
 
 NAMES = list(gw.STORAGE_DATATYPES)
@@ -331,6 +332,40 @@ def test_more_than_a_grid_and_a_binding_hold(device):
     order = np.random.default_rng(6).permutation(n).astype(np.uint32)
     gather = Take(device, name, "u32", outer=1, length=n, count=n, inner=1, clip=False, capabilities=caps)
     _same(gather.execute(input=x, indices=gw.asarray(order, device)).output, items[order])
+
+
+@pytest.mark.parametrize("name", ["u8", "u16", "u32", "u64"])
+def test_items_of_large_tables_are_taken_part_by_part(device, name):
+    """Also where several bindings reach the table, and the last part and the last tile are not whole."""
+    caps, rng, dtype = (
+        replace(gw.capabilities(device), adapter_type="DiscreteGPU"),
+        np.random.default_rng(6),
+        _dtype(name),
+    )
+    narrow = replace(caps, limits={**caps.limits, "max-storage-buffer-binding-size": 8192})
+    x = rng.integers(0, 200, 3001).astype(dtype)
+    for length, count, limits in ((3000, 4099, caps), (1, 1500, caps), (100, 1024, caps), (3000, 2055, narrow)):
+        items = gw.asarray(x, device)[1 : 1 + length]
+        places = rng.integers(-2 * length, 2 * length, count).astype(np.int32)
+        for indices, clip in ((places, False), (np.sort(places), True)):
+            take = TakeInParts(
+                device, name, "i32", outer=1, length=length, count=count, inner=1, clip=clip, capabilities=limits
+            )
+            run = take.execute(input=items, indices=gw.asarray(indices, device))
+            assert any("run_tile" in shader.text for shader in run.plan.shaders.values())
+            _same(run.output, x[1 : 1 + length].take(indices, mode="clip" if clip else "wrap"))
+
+
+def test_a_table_is_taken_part_by_part_where_that_is_faster():
+    """For many indices into more memory than a discrete GPU finds the pages of at once."""
+    usual = {"outer": 1, "length": 1 << 22, "count": 1 << 26, "inner": 1, "capabilities": FULL}
+    others = [{"capabilities": caps} for caps in (CPU, replace(FULL, adapter_type="IntegratedGPU"))]
+    others += [{"length": 1 << 21}, {"length": 1 << 26}, {"count": 1 << 19}, {"inner": 2}]
+    for changed in ({}, *others):
+        take = Take(None, "u32", "u32", clip=True, **{**usual, **changed})
+        lengths = {"input": take.length * take.inner, "indices": take.count, "output": take.count * take.inner}
+        (shader,) = take.plan(gw.Layout.separate(**lengths)).shaders.values()
+        assert ("run_tile" in shader.text) == (not changed), changed
 
 
 @pytest.mark.parametrize("dtype", ["<u4", ">i8", "f4", "bool", "u1"])
