@@ -16,7 +16,7 @@ axis, axis scans    sums and prefix sums along an axis: a square, four columns, 
 reductions          argmax and its like; "ascending" is the worst case: every tile has a new maximum
 top k               the 100 largest; "ascending": they lie together, at the end; "all equal"; "adversarial": see data.py
 search              as many queries as keys; "index": 0, 1, 2, …, not stored; `binary` is without samples of keys
-gather              random items of an array of 2^14 to 2^26 items
+gather, take        random items of an array of 2^14 to 2^26 items, by an expression and by `gw.take`
 find, both ends, nth, ranges
                     the first item that is not 0; smallest and largest; the median; ranges of 8 to 2^20 items, copied
 
@@ -583,8 +583,15 @@ def gathers(data: Data) -> Iterator[Row]:
         def make(device: Any, vector: str = vector, places: str = places) -> gw.Primitive:
             return gw.Map(device, gw.gather(data.array(vector), data.array(places)))
 
-        sides = {harness.OURS: Own(make, {}), "torch": OfLibrary(gather_by_torch, (vector, places), whole)}
-        yield Row(f"from {size:,} items", "gather", sides, facts={"vector_items": size})
+        torch = {"torch": OfLibrary(gather_by_torch, (vector, places), whole)}
+        facts = {"vector_items": size}
+        yield Row(f"from {size:,} items", "gather", {harness.OURS: Own(make, {}), **torch}, facts=facts)
+        take = Own(
+            partial(Take, dtype="f32", index_dtype="u32", outer=1, length=size, count=n, inner=1, clip=True),
+            {"input": vector, "indices": places}, lambda input, indices: input[indices],
+        )  # fmt: skip
+        cupy = {"cupy": OfLibrary(filling("take"), (vector, places), whole)}
+        yield Row(f"take from {size:,} items", "take", {harness.OURS: take, **torch, **cupy}, facts=facts)
 
 
 def gather_by_torch(torch: Any, vector: Any, places: Any) -> Callable[[], Any]:

@@ -66,6 +66,7 @@ SUBJECTS = {
     "ranges": "First items, both ends, medians and ranges",
     "reductions": "Reductions to structs",
     "gather": "Gathers",
+    "take": "Gathers",
 }
 STREAM = "Selections, runs, keys and segments"
 #: The subject of the first page; the page of all cases has the others.
