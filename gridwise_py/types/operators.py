@@ -415,10 +415,12 @@ def operator_context(
         text = {"expression": f"wide_{op.name}(a, b)", "wgsl": None}
     reduce = op.subgroup_reduce if one_word else None
     exclusive_scan = op.subgroup_exclusive_scan if one_word else None
-    own = {
+    own: dict[str, Any] = {
         "suffix": "", "type": "Acc", "combine": "combine", "identity": "identity()", "subgroup_reduce": reduce,
         "subgroup_exclusive_scan": exclusive_scan,
     }  # fmt: skip
+    if isinstance(datatype, Struct) and op.commutative:  # H200, argmax of 2^20: 5.4 µs by a scan, 4.8 by a butterfly
+        own["butterfly"] = True
     local = _local_sums(op, acc, source)
     context = {
         "datatype": acc.wgsl if not one_word and not several else datatype.wgsl,

@@ -60,6 +60,10 @@ fn sg_scan{{ of }}(x: {{ T }}) -> SubgroupScan{{ of }} {
 fn sg_reduce{{ of }}(x: {{ T }}) -> {{ T }} {
 //$ if kind.subgroup_reduce
   return {{ kind.subgroup_reduce }}(x);
+//$ elif kind.butterfly is defined
+  var y = x;
+  for (var d = 1u; d < sg_size; d <<= 1u) { y = {{ kind.combine }}(y, subgroupShuffleXor(y, d)); }
+  return y;
 //$ else
   return sg_last{{ of }}(sg_scan{{ of }}(x).inclusive);
 //$ endif
