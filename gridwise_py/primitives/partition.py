@@ -80,8 +80,9 @@ class Partition(PartitionCalls, StreamPrimitive):
         tuning: StreamTuning | None = None,
         capabilities: Capabilities | None = None,
     ):
-        super().__init__(device, size=size, strategy=strategy, tuning=tuning, capabilities=capabilities)
         predicates: list[Any] = [] if where is None else list(where) if isinstance(where, (list, tuple)) else [where]
+        kernel = "stream_split_2" if len(predicates) == 1 else "stream_split"
+        super().__init__(device, size=size, strategy=strategy, tuning=tuning, capabilities=capabilities, kernel=kernel)
         self.parts: int = (len(predicates) + 1 if predicates else 2) if parts is None else parts
         if self.parts not in (2, 3) or (predicates and len(predicates) != self.parts - 1):
             raise ArgumentError(

@@ -77,8 +77,9 @@ fn write_part_of_{{ pass.name }}(tile: u32, part: u32, length: u32, before: Acc,
 //$ endfor
 //$ if dense
 // A tile with more marks than a part holds: each subgroup orders its own items, so that all of them stage at once.
-//$ set d = "dense_"
+//$ with d = "dense_", passes = dense_passes, rounds = dense_rounds, late = late if dense_passes == passes else []
 //$ include "lib/stream_emit_rounds.wgsl"
+//$ endwith
 //$ endif
 // Stages what needs not wait for what comes before the tile.
 fn stage_first(tile: u32, count: WorkgroupScan) {

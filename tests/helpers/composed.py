@@ -27,7 +27,7 @@ def _primitives() -> Iterator[tuple[str, str, gw.Primitive, dict[str, int]]]:
     yield "select", "select", gw.Select(None, "u32", **stream), {"input": _N, "flags": _N}
     yield "partition", "partition", gw.Partition(None, "u32", **stream), {"input": _N, "flags": _N}
     yield "unique", "unique", gw.Unique(None, "u32", **stream), {"keys": _N}
-    yield "run_length", "run_length", gw.RunLength(None, "u32", **stream), {"keys": _N}
+    yield "run_length", "run_length", gw.RunLength(None, "u32", outputs=("values", "lengths"), **stream), {"keys": _N}
     yield "reduce_by_key", "reduce", gw.ReduceByKey(None, "u32", "u32", **scan), {"keys": _N, "items": _N}
     yield "segmented_scan", "scan", gw.SegmentedScan(None, "u32", **scan), {"items": _N, "offsets": _N // 1000}
     yield "sort_pass", "pass 0", gw.Sort(None, "u32", tuning=gw.SortTuning(items=2, parts=2), **more), {"input": _N}

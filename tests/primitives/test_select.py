@@ -8,6 +8,7 @@ import pytest
 
 import gridwise_py as gw
 from helpers import inside
+from helpers.cases import FULL
 from helpers.strategies import make_primitive, quick_first
 
 # Tiles of 256 items, so that few items are many tiles.
@@ -74,6 +75,8 @@ def _check(primitive, inputs, note="", **options):
 
 def _make(device, kind, **options):
     cls, own = KINDS[kind]
+    if options.pop("gpu", False):
+        options["capabilities"] = dataclasses.replace(gw.capabilities(device), adapter_type="DiscreteGPU")
     return make_primitive(cls, device, **{**SMALL, **own, **options})
 
 
@@ -108,15 +111,25 @@ def test_every_share_at_every_size(device, kind, form, strategy):
         ("unique by key", {"workgroup_size": 16, "vecs": 9, "subgroups": False}),
         # On GPUs tiles of many heads are ordered by subgroups, those of few by the workgroup.
         ("unique by key", {"stage": 512, "gpu": True}),
+        ("unique", {"stage": 512, "gpu": True}),
+        ("unique", {"dtype": "u8", "stage": 512, "gpu": True}),
+        ("runs", {"outputs": ("values", "lengths"), "stage": 512, "gpu": True}),
+        ("runs 8 bytes", {"outputs": ("values", "lengths"), "stage": 512, "gpu": True}),
         ("runs", {"subgroups": "emulated-4", "stage": 512, "gpu": True}),
     ],
 )
 def test_rows_and_subgroups_of_other_numbers(device, kind, options):
-    if (options := dict(options)).pop("gpu", False):
-        options["capabilities"] = dataclasses.replace(gw.capabilities(device), adapter_type="DiscreteGPU")
     primitive = _make(device, kind, **{"vecs": 3, "stage": 1024, **options})
     for share in (0.05, 0.5, 1.0):
-        _check(primitive, _inputs(primitive, 128 * 3 * 4 * 2 + 5, share), f"share {share}")
+        _check(primitive, _inputs(primitive, 128 * 3 * 4 * 2 + 605, share), f"share {share}")
+
+
+def test_with_2_24_items_a_partition_in_2_by_a_predicate_counts_ahead():
+    x, n = gw.u32("x"), 1 << 24
+    for where, ahead in ((x < 5, 32), ([x < 5, x < 9], 0)):
+        partition = gw.Partition(None, x, where=where, capabilities=FULL)
+        outputs = {name: partition.signature.output_length(name, {"x": n}) for name in partition.signature.outputs}
+        assert partition.plan(gw.Layout.separate(x=n, **outputs)).parameters["ahead"] == ahead
 
 
 def test_structs_are_copied_whole(device):
@@ -227,10 +240,13 @@ def test_what_is_counted_ahead_is_what_later_tiles_take(device, spoilt, kind):
     _check(primitive, _inputs(primitive, 5 * 32 * 9 * 4 + 7, 0.3))
 
 
-@pytest.mark.parametrize(("kind", "strategy"), quick_first([("runs", "lookback")], [("partition in 3", "lookback")]))
-def test_what_does_not_fit_is_counted_and_nothing_is_written_behind_the_room(device, kind, strategy):
+@pytest.mark.parametrize(
+    ("kind", "more"),
+    quick_first([("runs", {}), ("unique", {"vecs": 3, "stage": 256, "gpu": True})], [("partition in 3", {})]),
+)
+def test_what_does_not_fit_is_counted_and_nothing_is_written_behind_the_room(device, kind, more):
     for size in (0, 1, 100):
-        primitive = _make(device, kind, strategy=strategy, size=size)
+        primitive = _make(device, kind, strategy="lookback", size=size, **more)
         inputs, outputs = _inputs(primitive, 1500, 0.5), {}
         for name in primitive.signature.outputs[:-1]:
             whole = np.full(size + 8, 99, primitive.signature.datatype(name).dtype)

@@ -438,10 +438,9 @@ fn write_input(to: Place, item: Item4) {
   else { write_to_rest(to.at, item); }
 }
 // Emission of a stream through workgroup memory, of which each subgroup has its own part, ROUND_ROWS rows of the tile in a round:
-// lanes stage the items in the order in which they are written, then neighbouring lanes write neighbouring items. Every item is
-// staged once, and there is room for all of a round, whatever the marks. What is staged for an item is the item itself, or its
-// position in the tile. A tile has a round for each pass (what is staged) and each ROUND_ROWS rows; while one is written, the
-// items of the next one are loaded.
+// lanes stage items in the order in which they are written, then neighbouring lanes write neighbouring items. Every item is staged
+// once, itself or its position in the tile, and there is room for all of a round, whatever the marks. A tile has a round for each
+// pass (what is staged) and each ROUND_ROWS rows; while one is written, the items of the next one are loaded.
 // With lib/stream_emit_parts.wgsl beside it, names have a prefix, and the memory is that one's.
 const ROUND_ROWS: u32 = 2u;
 const STAGE_ITEMS: u32 = 2048u;

@@ -25,7 +25,6 @@ struct Params {
   tiles: u32,
   keys_offset: u32,
   values_offset: u32,
-  starts_offset: u32,
   lengths_offset: u32,
   count_offset: u32,
 }
@@ -34,8 +33,7 @@ struct Params {
 @group(0) @binding(2) var<storage, read_write> words_2: array<u32>;
 @group(0) @binding(3) var<storage, read_write> words_3: array<u32>;
 @group(0) @binding(4) var<storage, read_write> words_4: array<u32>;
-@group(0) @binding(5) var<storage, read_write> words_5: array<u32>;
-@group(0) @binding(6) var<storage, read_write> states: array<atomic<u32>>;
+@group(0) @binding(5) var<storage, read_write> states: array<atomic<u32>>;
 
 fn load_keys(i: u32) -> u32 {
   let k = params.keys_offset + i;
@@ -75,40 +73,14 @@ fn store_row_values(i: u32, row: vec4<u32>) {
 fn store4_values(i: u32, items: vec4<u32>) {
   store_row_values(i, items);
 }
-fn load_starts(i: u32) -> u32 {
-  let k = params.starts_offset + i;
-  return words_3[k];
-}
-fn load_row_starts(i: u32) -> vec4<u32> {
-  let k = params.starts_offset + i;
-  let first = k;
-  let words = vec4<u32>(words_3[first], words_3[first + 1u], words_3[first + 2u], words_3[first + 3u]);
-  return words;
-}
-fn load4_starts(i: u32) -> vec4<u32> {
-  return load_row_starts(i);
-}
-fn store_starts(i: u32, item: u32) {
-  let k = params.starts_offset + i;
-  words_3[k] = item;
-}
-fn store_row_starts(i: u32, row: vec4<u32>) {
-  store_starts(i + 0u, row.x);
-  store_starts(i + 1u, row.y);
-  store_starts(i + 2u, row.z);
-  store_starts(i + 3u, row.w);
-}
-fn store4_starts(i: u32, items: vec4<u32>) {
-  store_row_starts(i, items);
-}
 fn load_lengths(i: u32) -> u32 {
   let k = params.lengths_offset + i;
-  return words_4[k];
+  return words_3[k];
 }
 fn load_row_lengths(i: u32) -> vec4<u32> {
   let k = params.lengths_offset + i;
   let first = k;
-  let words = vec4<u32>(words_4[first], words_4[first + 1u], words_4[first + 2u], words_4[first + 3u]);
+  let words = vec4<u32>(words_3[first], words_3[first + 1u], words_3[first + 2u], words_3[first + 3u]);
   return words;
 }
 fn load4_lengths(i: u32) -> vec4<u32> {
@@ -116,7 +88,7 @@ fn load4_lengths(i: u32) -> vec4<u32> {
 }
 fn store_lengths(i: u32, item: u32) {
   let k = params.lengths_offset + i;
-  words_4[k] = item;
+  words_3[k] = item;
 }
 fn store_row_lengths(i: u32, row: vec4<u32>) {
   store_lengths(i + 0u, row.x);
@@ -129,12 +101,12 @@ fn store4_lengths(i: u32, items: vec4<u32>) {
 }
 fn load_count(i: u32) -> u32 {
   let k = params.count_offset + i;
-  return words_5[k];
+  return words_4[k];
 }
 fn load_row_count(i: u32) -> vec4<u32> {
   let k = params.count_offset + i;
   let first = k;
-  let words = vec4<u32>(words_5[first], words_5[first + 1u], words_5[first + 2u], words_5[first + 3u]);
+  let words = vec4<u32>(words_4[first], words_4[first + 1u], words_4[first + 2u], words_4[first + 3u]);
   return words;
 }
 fn load4_count(i: u32) -> vec4<u32> {
@@ -142,7 +114,7 @@ fn load4_count(i: u32) -> vec4<u32> {
 }
 fn store_count(i: u32, item: u32) {
   let k = params.count_offset + i;
-  words_5[k] = item;
+  words_4[k] = item;
 }
 fn store_row_count(i: u32, row: vec4<u32>) {
   store_count(i + 0u, row.x);
@@ -459,13 +431,7 @@ fn write_to_values(at: u32, i: u32) {
     store_values(1u * at + 0u, load_keys(1u * i + 0u));
   }
 }
-fn write_to_starts(at: u32, i: u32) {
-  if (at < params.room) {
-    store_starts(at, params.first + i);
-  }
-}
 fn write_keys(to: Place, i: u32) { write_to_values(to, i); }
-fn write_position(to: Place, i: u32) { write_to_starts(to, i); }
 // Emission of a stream through workgroup memory, PART items of the tile at a time, in the order in which they are written: so
 // neighbouring invocations write neighbouring items. What is staged for an item is the item itself, or its position in the tile.
 const PART: u32 = 2048u;
@@ -523,7 +489,6 @@ fn write_part_of_positions(tile: u32, part: u32, length: u32, before: Acc, count
     let to = place_in_output(part * PART + j, tile * tile_size(), before, count);
     let i = tile * tile_size() + stage[j];
     write_keys(to, i);
-    write_position(to, i);
     // A run's length is written by the head behind it.
     if (to > 0u && to <= params.room) {
       if (j > 0u) { store_lengths(to - 1u, stage[j] - stage[j - 1u]); } else { store_lengths(to - 1u, params.first + i + 1u - run_start); }
@@ -534,10 +499,9 @@ fn write_part_of_positions(tile: u32, part: u32, length: u32, before: Acc, count
 
 // A tile with more marks than a part holds: each subgroup orders its own items, so that all of them stage at once.
 // Emission of a stream through workgroup memory, of which each subgroup has its own part, ROUND_ROWS rows of the tile in a round:
-// lanes stage the items in the order in which they are written, then neighbouring lanes write neighbouring items. Every item is
-// staged once, and there is room for all of a round, whatever the marks. What is staged for an item is the item itself, or its
-// position in the tile. A tile has a round for each pass (what is staged) and each ROUND_ROWS rows; while one is written, the
-// items of the next one are loaded.
+// lanes stage items in the order in which they are written, then neighbouring lanes write neighbouring items. Every item is staged
+// once, itself or its position in the tile, and there is room for all of a round, whatever the marks. A tile has a round for each
+// pass (what is staged) and each ROUND_ROWS rows; while one is written, the items of the next one are loaded.
 // With lib/stream_emit_parts.wgsl beside it, names have a prefix, and the memory is that one's.
 const ROUND_ROWS: u32 = 2u;
 fn stage_begin() -> u32 { return sg_id * sg_size * 4u * ROUND_ROWS; }
@@ -599,27 +563,21 @@ fn write_row_of_positions(tile: u32, round: u32, k: u32, before: Acc) {
   let rank_0 = sg_lane + (4u * k + 0u) * sg_size;
   let staged_0 = select(0u, stage[stage_begin() + rank_0], rank_0 < length);
   let i_0 = tile * tile_size() + staged_0;
-  let keys_0 = load_keys(i_0);
   let head_before_0 = stage[stage_begin() + max(rank_0, 1u) - 1u];
   let rank_1 = sg_lane + (4u * k + 1u) * sg_size;
   let staged_1 = select(0u, stage[stage_begin() + rank_1], rank_1 < length);
   let i_1 = tile * tile_size() + staged_1;
-  let keys_1 = load_keys(i_1);
   let head_before_1 = stage[stage_begin() + max(rank_1, 1u) - 1u];
   let rank_2 = sg_lane + (4u * k + 2u) * sg_size;
   let staged_2 = select(0u, stage[stage_begin() + rank_2], rank_2 < length);
   let i_2 = tile * tile_size() + staged_2;
-  let keys_2 = load_keys(i_2);
   let head_before_2 = stage[stage_begin() + max(rank_2, 1u) - 1u];
   let rank_3 = sg_lane + (4u * k + 3u) * sg_size;
   let staged_3 = select(0u, stage[stage_begin() + rank_3], rank_3 < length);
   let i_3 = tile * tile_size() + staged_3;
-  let keys_3 = load_keys(i_3);
   let head_before_3 = stage[stage_begin() + max(rank_3, 1u) - 1u];
   if (rank_0 < length) {
     let to = place_in_output(rank_0, round_begin(tile, round), before, round_count(round));
-    if (to < params.room) { store_values(to, keys_0); }
-    write_position(to, i_0);
     // A run's length is written by the head behind it.
     if (to > 0u && to <= params.room) {
       store_lengths(to - 1u, select(params.first + i_0 + 1u - run_start, staged_0 - head_before_0, rank_0 > 0u));
@@ -627,8 +585,6 @@ fn write_row_of_positions(tile: u32, round: u32, k: u32, before: Acc) {
   }
   if (rank_1 < length) {
     let to = place_in_output(rank_1, round_begin(tile, round), before, round_count(round));
-    if (to < params.room) { store_values(to, keys_1); }
-    write_position(to, i_1);
     // A run's length is written by the head behind it.
     if (to > 0u && to <= params.room) {
       store_lengths(to - 1u, select(params.first + i_1 + 1u - run_start, staged_1 - head_before_1, rank_1 > 0u));
@@ -636,8 +592,6 @@ fn write_row_of_positions(tile: u32, round: u32, k: u32, before: Acc) {
   }
   if (rank_2 < length) {
     let to = place_in_output(rank_2, round_begin(tile, round), before, round_count(round));
-    if (to < params.room) { store_values(to, keys_2); }
-    write_position(to, i_2);
     // A run's length is written by the head behind it.
     if (to > 0u && to <= params.room) {
       store_lengths(to - 1u, select(params.first + i_2 + 1u - run_start, staged_2 - head_before_2, rank_2 > 0u));
@@ -645,12 +599,87 @@ fn write_row_of_positions(tile: u32, round: u32, k: u32, before: Acc) {
   }
   if (rank_3 < length) {
     let to = place_in_output(rank_3, round_begin(tile, round), before, round_count(round));
-    if (to < params.room) { store_values(to, keys_3); }
-    write_position(to, i_3);
     // A run's length is written by the head behind it.
     if (to > 0u && to <= params.room) {
       store_lengths(to - 1u, select(params.first + i_3 + 1u - run_start, staged_3 - head_before_3, rank_3 > 0u));
     }
+  }
+}
+
+// What is staged for item j of row k of a round, which is item i of the tile.
+var<private> round_keys: array<vec4<u32>, ROUND_ROWS>;
+fn load_keys_of_round(tile: u32, round: u32) {
+  if (tile_is_full(tile)) {
+    round_keys[0] = load4_keys(tile_item(tile, round * ROUND_ROWS + 0u));
+    round_keys[1] = load4_keys(tile_item(tile, round * ROUND_ROWS + 1u));
+  } else {
+    round_keys[0] = load4_keys_guarded(tile_item(tile, round * ROUND_ROWS + 0u), item_count());
+    round_keys[1] = load4_keys_guarded(tile_item(tile, round * ROUND_ROWS + 1u), item_count());
+  }
+}
+fn dense_item_of_keys(i: u32, round: u32, k: u32, j: u32) -> u32 { return item4(round_keys[k], j); }
+fn dense_stage_keys(tile: u32, round: u32) {
+  var rank = Counts();  // in the round, of the first mark of a row
+  dense_stage_row_of_keys(tile, round, 0u, rank);
+  rank += row_count(round * ROUND_ROWS + 0u);
+  dense_stage_row_of_keys(tile, round, 1u, rank);
+  rank += row_count(round * ROUND_ROWS + 1u);
+}
+fn dense_stage_row_of_keys(tile: u32, round: u32, k: u32, first_rank: Counts) {
+  let bits = row_bits(round * ROUND_ROWS + k);
+  let i = tile_item(tile, round * ROUND_ROWS + k) - tile * tile_size();
+  var rank = first_rank + row_rank(round * ROUND_ROWS + k);
+  rank += stage_begin();
+  if (has_mark(bits, 0u)) {
+    stage1(rank, dense_item_of_keys(i + 0u, round, k, 0u));
+    rank++;
+  }
+  if (has_mark(bits, 1u)) {
+    stage1(rank, dense_item_of_keys(i + 1u, round, k, 1u));
+    rank++;
+  }
+  if (has_mark(bits, 2u)) {
+    stage1(rank, dense_item_of_keys(i + 2u, round, k, 2u));
+    rank++;
+  }
+  if (has_mark(bits, 3u)) {
+    stage1(rank, dense_item_of_keys(i + 3u, round, k, 3u));
+    rank++;
+  }
+}
+// Writes a round; `before` has the counts of all items before it.
+fn write_keys_of_round(tile: u32, round: u32, before: Acc) {
+  let length = round_length(tile, round);
+  if (length > 0u * sg_size) { write_row_of_keys(tile, round, 0u, before); }
+  if (length > 4u * sg_size) { write_row_of_keys(tile, round, 1u, before); }
+}
+// Writes as many items as a row has, four for each lane. What is loaded for them is loaded before any of them is written, so that
+// they wait for memory together.
+fn write_row_of_keys(tile: u32, round: u32, k: u32, before: Acc) {
+  let length = round_length(tile, round);
+  let rank_0 = sg_lane + (4u * k + 0u) * sg_size;
+  let item_0 = staged1(stage_begin() + rank_0);
+  let rank_1 = sg_lane + (4u * k + 1u) * sg_size;
+  let item_1 = staged1(stage_begin() + rank_1);
+  let rank_2 = sg_lane + (4u * k + 2u) * sg_size;
+  let item_2 = staged1(stage_begin() + rank_2);
+  let rank_3 = sg_lane + (4u * k + 3u) * sg_size;
+  let item_3 = staged1(stage_begin() + rank_3);
+  if (rank_0 < length) {
+    let to = place_in_output(rank_0, round_begin(tile, round), before, round_count(round));
+    if (to < params.room) { store_values(to, item_0); }
+  }
+  if (rank_1 < length) {
+    let to = place_in_output(rank_1, round_begin(tile, round), before, round_count(round));
+    if (to < params.room) { store_values(to, item_1); }
+  }
+  if (rank_2 < length) {
+    let to = place_in_output(rank_2, round_begin(tile, round), before, round_count(round));
+    if (to < params.room) { store_values(to, item_2); }
+  }
+  if (rank_3 < length) {
+    let to = place_in_output(rank_3, round_begin(tile, round), before, round_count(round));
+    if (to < params.room) { store_values(to, item_3); }
   }
 }
 
@@ -665,8 +694,14 @@ fn dense_emit_tile(tile: u32, before_tile: Acc, count: WorkgroupScan) {
   run_start = select(before_tile.y, params.first + count.before.y, count.before.y > 0u);
   let before_subgroup = with_counts(before_tile, counts_of(count.before));
   var before = before_subgroup;
+  load_keys_of_round(tile, 0u);
   workgroupBarrier();
   write_positions_of_round(tile, 0u, before);
+  before = before_subgroup;
+  workgroupBarrier();
+  dense_stage_keys(tile, 0u);
+  workgroupBarrier();
+  write_keys_of_round(tile, 0u, before);
 }
 // Stages what needs not wait for what comes before the tile.
 fn stage_first(tile: u32, count: WorkgroupScan) {
