@@ -1,5 +1,5 @@
 // Keys and their values: where a key went, its value goes when it is staged.
-fn write_{{ place }}{{ fixed }}(tile: u32, source: u32{{ ", last: bool" if decodes }}) {
+fn write_{{ place }}(tile: u32, source: u32{{ ", last: bool" if decodes }}) {
   let valid = min(TILE, {{ used.n }} - tile * TILE);
 //$ for part in range(parts)
 //$ if part > 0
@@ -9,7 +9,7 @@ fn write_{{ place }}{{ fixed }}(tile: u32, source: u32{{ ", last: bool" if decod
 //$ for K in range(part * (items // parts), (part + 1) * (items // parts))
   if ({{ K }}u * WORKGROUP_SIZE + lane < valid) {
     let key = staged_keys({{ K % (items // parts) }}u * WORKGROUP_SIZE + lane);
-    let to = atomicLoad(&run_offsets[key_digit({{ "key_fixed(key)" if fixed else "key" }})]) + {{ K }}u * WORKGROUP_SIZE + lane;
+    let to = atomicLoad(&run_offsets[ranked_digit(key)]) + {{ K }}u * WORKGROUP_SIZE + lane;
     store_keys_{{ place }}(to, {{ stored }});
     destinations[{{ K % (items // parts) }}] = to;
   }

@@ -219,7 +219,7 @@ class _Sort:
             params={f"digit_{i}": digit for i, digit in enumerate(self.digits)},
             extent=None,
             context=self.config.tile_context(
-                all_held=True, places=_PLACES[:1], passes=len(self.digits), fix_when_ranked=True,
+                all_held=True, places=_PLACES[:1], passes=len(self.digits),
                 stored=[name.removesuffix("_output") for name in tiled if name.endswith("_output")],
             ),
         )  # fmt: skip
@@ -297,7 +297,7 @@ class _Sort:
             },
             atomics={"sums": (sums, "array<atomic<u32>>")},
             context=config.context(
-                digits=len(self.digits), histogram=True, in_place=self.in_place, places=_PLACES[:1],
+                digits=len(self.digits), in_place=self.in_place, places=_PLACES[:1],
                 vec4=key_bytes == 4, in_rows=in_rows, tickets=False,
                 copies=shape.count_copies, chunk_items=items,
             ) | {"control": "sums"},
@@ -333,7 +333,7 @@ class _Sort:
             extent="blocks",
             workgroup_size=shape.count_workgroup_size,
             context=config.context(
-                digits=1, histogram=False, places=_PLACES, vec4=config.key.itemsize_bytes == 4, in_rows=False,
+                digits=1, places=_PLACES, vec4=config.key.itemsize_bytes == 4, in_rows=False,
                 copies=shape.count_copies, chunk_items=shape.count_items,
             ),
         )  # fmt: skip
@@ -371,8 +371,7 @@ class _Sort:
             params=params,
             extent="blocks" if states is None else "tiles",
             context=config.tile_context(
-                all_held=False, places=_PLACES, look=config.shape.look, fix_when_ranked=False,
-                fixes=["", "_fixed"] if config.key.dtype.kind == "f" else [""],
+                all_held=False, places=_PLACES, look=config.shape.look,
                 tickets=config.tickets, read_by_rmw=config.capabilities.is_cpu,
             ) | {"control": "states"},
             **more,
