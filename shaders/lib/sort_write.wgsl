@@ -2,7 +2,7 @@
 // By bin, the offset from the position of a key in the tile to its position in the output; before that, counts of an
 // unpublished tile.
 var<workgroup> run_offsets: array<atomic<u32>, BINS>;
-{{ "var<private> destinations: array<u32, ITEMS / PARTS>;" if moved | length > 1 }}
+{{ "var<private> destinations: array<u32, ITEMS>;" if moved | length > 1 }}
 //$ for place in places[1:]
 //$ set decodes = encodes and place == "output"
 //$ set stored = "key_decode(key)" if not encodes else "key_written(key)" if not decodes else "select(key_written(key), key_decode(key), last)"

@@ -132,8 +132,8 @@ class SortConfig:
             **more,
         }
 
-    def tile_context(self, *, all_held: bool, **more: Any) -> dict[str, Any]:
-        """Return template values of kernels that rank tiles; with `all_held` values are in registers, as keys are."""
+    def tile_context(self, **more: Any) -> dict[str, Any]:
+        """Return template values of kernels that rank tiles."""
         moved = [{"name": "keys", "words": key_words(self.key), "generated": False}]
         if self.value_words:
             moved.append({"name": "values", "words": self.value_words, "generated": self.generated})
@@ -141,7 +141,7 @@ class SortConfig:
             **rank_context(self.shape, self.mode, self.capabilities),
             parts=self.shape.parts,
             moved=moved,
-            held=moved if all_held else moved[:1],
+            held=moved,
             by_segment=True,
             **more,
         )
@@ -219,7 +219,7 @@ class _Sort:
             params={f"digit_{i}": digit for i, digit in enumerate(self.digits)},
             extent=None,
             context=self.config.tile_context(
-                all_held=True, places=_PLACES[:1], passes=len(self.digits),
+                places=_PLACES[:1], passes=len(self.digits),
                 stored=[name.removesuffix("_output") for name in tiled if name.endswith("_output")],
             ),
         )  # fmt: skip
@@ -371,7 +371,7 @@ class _Sort:
             params=params,
             extent="blocks" if states is None else "tiles",
             context=config.tile_context(
-                all_held=False, places=_PLACES, look=config.shape.look,
+                places=_PLACES, look=config.shape.look,
                 tickets=config.tickets, read_by_rmw=config.capabilities.is_cpu,
             ) | {"control": "states"},
             **more,

@@ -382,10 +382,10 @@ fn rank_rows() {
   workgroupBarrier();
 }
 // A ranked tile in workgroup memory, one part at a time, so that keys of one digit are contiguous.
-// Puts the items of a part in the order of their ranks: the PART items from rank part × PART on.
+// Puts the items of a part in the order of their ranks: the PART items from rank part × PART on. They are in registers; with
+// several parts those of the other ones stay there.
 const PARTS: u32 = 2u;
 const PART: u32 = TILE / PARTS;
-// Items that are in registers; with several parts those whose ranks lie in the one that is staged.
 fn stage_keys(part: u32) {
   if (rank_of(0u) - part * PART < PART) {
     stage_one_keys(rank_of(0u) - part * PART, keys[0]);
