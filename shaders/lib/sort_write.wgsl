@@ -6,7 +6,7 @@ var<workgroup> run_offsets: array<atomic<u32>, BINS>;
 //$ for place in places[1:]
 //$ set decodes = encodes and place == "output"
 //$ set stored = "key_decode(key)" if not encodes else "key_written(key)" if not decodes else "select(key_written(key), key_decode(key), last)"
-//$ include "lib/sort_write_" ~ ("pairs" if moved | length > 1 else "keys") ~ ".wgsl"
+//$ include "lib/sort_write_keys.wgsl"
 //$ endfor
 
 // Writes a tile whose keys are ranked and whose first part is staged.

@@ -453,38 +453,46 @@ fn read_codes(tile: u32, place: u32) {
 // unpublished tile.
 var<workgroup> run_offsets: array<atomic<u32>, BINS>;
 
-// Writes the ranked keys of a tile, whose first part is staged, to one place: the output or the temporary copy. There are no
-// values.
+// Writes the ranked keys of a tile, whose first part is staged, to one place: the output or the temporary copy. Where a key
+// went, its value goes. Values are loaded once, into the registers that the last keys leave, while those are written.
 fn write_output(tile: u32) {
   let valid = min(TILE, params.n - tile * TILE);
+  
+  
   if (0u * WORKGROUP_SIZE + lane < valid) {
     let key = staged_keys(0u * WORKGROUP_SIZE + lane);
     let to = atomicLoad(&run_offsets[ranked_digit(key)]) + 0u * WORKGROUP_SIZE + lane;
     store_keys_output(to, key_decode(key));
+    
   }
-  workgroupBarrier();
-  stage_keys(1u);
+  workgroupBarrier(); stage_keys(1u);
+  
   if (1u * WORKGROUP_SIZE + lane < valid) {
     let key = staged_keys(0u * WORKGROUP_SIZE + lane);
     let to = atomicLoad(&run_offsets[ranked_digit(key)]) + 1u * WORKGROUP_SIZE + lane;
     store_keys_output(to, key_decode(key));
+    
   }
 }
-// Writes the ranked keys of a tile, whose first part is staged, to one place: the output or the temporary copy. There are no
-// values.
+// Writes the ranked keys of a tile, whose first part is staged, to one place: the output or the temporary copy. Where a key
+// went, its value goes. Values are loaded once, into the registers that the last keys leave, while those are written.
 fn write_temporary(tile: u32) {
   let valid = min(TILE, params.n - tile * TILE);
+  
+  
   if (0u * WORKGROUP_SIZE + lane < valid) {
     let key = staged_keys(0u * WORKGROUP_SIZE + lane);
     let to = atomicLoad(&run_offsets[ranked_digit(key)]) + 0u * WORKGROUP_SIZE + lane;
     store_keys_temporary(to, key_decode(key));
+    
   }
-  workgroupBarrier();
-  stage_keys(1u);
+  workgroupBarrier(); stage_keys(1u);
+  
   if (1u * WORKGROUP_SIZE + lane < valid) {
     let key = staged_keys(0u * WORKGROUP_SIZE + lane);
     let to = atomicLoad(&run_offsets[ranked_digit(key)]) + 1u * WORKGROUP_SIZE + lane;
     store_keys_temporary(to, key_decode(key));
+    
   }
 }
 // Writes a tile whose keys are ranked and whose first part is staged.
