@@ -272,14 +272,15 @@ def _merge_network(facts: DeviceFacts) -> Rows[Numbers]:
 # ---- sorts
 
 # By the kind of items: registers that a kernel needs beside the keys, 32-bit words of a key and its value, tiles polled
-# in one round, and parts of a tile. Floats are faster with two tiles in a look than with three. With values an
-# expression costs as many registers as a float (2^26 keys `x & mask` with values 2,367 µs with 18 keys of each
-# invocation, 1,845 with 14).
+# in one round, and parts of a tile. Floats are as fast with two tiles in a look as with three. Values take the
+# registers that keys have left: 16 of each, where 18, 20, 22 are a fifth slower. Expressions with values, and pairs
+# with 8 bytes, were measured while values were loaded part by part (2^26 keys `x & mask` with values 2,367 µs with 18
+# keys of each invocation, 1,845 with 14).
 _SORTS = {
     "sort_keys": (44, 1, 3, 2),
     "sort_floats": (44, 1, 2, 2),
-    "sort_pairs": (46, 1, 2, 2),
-    "sort_float_pairs": (50, 1, 2, 2),
+    "sort_pairs": (48, 1, 2, 2),
+    "sort_computed_pairs": (50, 1, 2, 2),
     "sort_wide": (40, 2, 2, 3),
     "sort_wide_pairs": (44, 2, 2, 2),
 }
@@ -291,7 +292,7 @@ def sort_kernel(*, words: int, floats: bool, values: bool, computes: bool) -> st
     if words == 2:
         return "sort_wide_pairs" if values else "sort_wide"
     if values:
-        return "sort_float_pairs" if floats or computes else "sort_pairs"
+        return "sort_computed_pairs" if computes else "sort_pairs"
     return "sort_floats" if floats else "sort_keys"
 
 
