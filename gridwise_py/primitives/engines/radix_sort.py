@@ -15,6 +15,7 @@ from ...planning.layout import Operand
 from ...planning.plan import Fill
 from ...planning.source import Source
 from ...planning.windows import binding_limit
+from ...tuning.model import code_counts
 from ...tuning.rows import Shapes
 from ...tuning.sort_shapes import SegmentedSortShape, SortShape
 from ...types.capabilities import Capabilities, SubgroupMode, SubgroupsLike
@@ -24,8 +25,10 @@ from .key_codes import key_context, key_words
 
 ONESWEEP, REDUCE_THEN_SCAN, COUNTING = "onesweep", "reduce_then_scan", "counting"
 SortStrategy: TypeAlias = Literal["onesweep", "reduce_then_scan"]
-# Of the kernel that writes keys by their counts: 16 keys of an invocation at a time, and how often.
+# Of the kernel that writes keys by their counts: 16 bytes of an invocation at a time, and how often.
 _FILL_WORKGROUP_SIZE, _FILL_ROWS = 256, 4
+_CODES = 1 << 16
+_LEAST_ROWS = 2  # of 16 bytes that an invocation counts: a workgroup adds its counters to those of all
 _PLACES = ("input", "output", "temporary")
 _MAX_ITEMS = 1 << 30  # a state word has 30 bits for a number of keys
 _LEAST_CHUNKS = 4  # per block of the histogram
@@ -100,7 +103,7 @@ class SortConfig:
     tickets : bool
     spin_limit : int
     counts : bool
-        Whether keys are written by their counts, where they lie in one binding: of 8 bits, and without values.
+        Whether keys are written by their counts, where they lie in one binding: integers of 8 and 16 bits alone.
     faults : Faults
         For tests.
     """
@@ -167,7 +170,8 @@ class _Sort:
         }
         self.in_place = keys["input"] == keys.get("output")
         output = keys.get("output")
-        self.counts = config.counts and output is not None and _is_in_one_binding(output, config.capabilities)
+        needed = [output] if config.key.itemsize_bytes == 1 else [output, keys["input"]]
+        self.counts = config.counts and all(_is_in_one_binding(each, config.capabilities) for each in needed)
         self.digits = config.digits if self.counts else config.digits_for(self.in_place)
         self.features = ("subgroup",) if config.mode.kind == "native" else ()
 
@@ -227,6 +231,8 @@ class _Sort:
     def large(self) -> dict[str, Any]:
         """Sort in passes over the whole input; return the parameters that a plan reports."""
         config, builder, shape = self.config, self.builder, self.config.shape
+        if self.counts and config.key.itemsize_bytes == 2:
+            return self.by_codes()
         if "keys_output" not in self.operands:
             self.operands["keys_output"] = builder.scratch(
                 "sorted_keys", self.n, config.key.itemsize_bytes, in_chunks=True
@@ -273,7 +279,7 @@ class _Sort:
         """Count all digits."""
         config, shape = self.config, self.config.shape
         keys, key_bytes = self.operands["keys_input"], config.key.itemsize_bytes
-        in_rows = key_bytes < 4 and not isinstance(keys, Source) and _is_in_one_binding(keys, config.capabilities)
+        in_rows = key_bytes < 4 and _is_in_one_binding(keys, config.capabilities)
         items = max(shape.count_items, 16 // key_bytes) if in_rows else shape.count_items
         chunk = shape.count_workgroup_size * items
         # A block adds 256 counts per digit to the shared ones: that must not be more work than counting its keys.
@@ -303,18 +309,45 @@ class _Sort:
             ) | {"control": "sums"},
         )  # fmt: skip
 
-    def fill(self, begins: Operand) -> dict[str, Any]:
+    def by_codes(self) -> dict[str, Any]:
+        """Count keys of 16 bits, and write them by their counts; return the parameters that a plan reports."""
+        config, shape = self.config, code_counts(self.config.capabilities)
+        row, blocks = 8 * shape.workgroup_size, max(1, shape.workgroups // shape.ranges)
+        rows = max(_LEAST_ROWS, -(-self.n // (row * blocks)))
+        # Behind the counts each workgroup has a mark.
+        counts = self.builder.scratch("counts", _CODES + blocks * shape.ranges).by_words()
+        begins = self.builder.scratch("begins", _CODES).by_words()
+        self.add(
+            "count", "sort_count_codes.wgsl",
+            reads={"keys_input": self.operands["keys_input"]}, units={"keys_input": 16},
+            atomics={"counts": (counts, "array<atomic<u32>>")},
+            params={"block_items": row * rows, "workgroups": -(-self.n // (row * rows)) * shape.ranges},
+            extent="workgroups",
+            workgroup_size=shape.workgroup_size,
+            context=config.context(ranges=shape.ranges), features=(),
+        )  # fmt: skip
+        self.add(
+            "begins", "sort_begins.wgsl",
+            reads={"counts": counts},
+            writes={"begins": begins},
+            params={}, extent=_CODES // shape.workgroup_size,
+            workgroup_size=shape.workgroup_size,
+            context=config.context(ranges=shape.ranges), counted=False,
+        )  # fmt: skip
+        return self.fill(begins, counts)
+
+    def fill(self, begins: Operand, counts: Operand | None = None) -> dict[str, Any]:
         """Write the keys by where those of each code begin; return the parameters that a plan reports."""
-        workgroups = -(-self.n // (_FILL_WORKGROUP_SIZE * _FILL_ROWS * 16))
+        workgroups = -(-self.n // (_FILL_WORKGROUP_SIZE * _FILL_ROWS * 16 // self.config.key.itemsize_bytes))
         self.add(
             "fill", "sort_fill.wgsl",
             reads={"begins": begins},
-            writes={"keys_output": self.operands["keys_output"]},
+            writes={"keys_output": self.operands["keys_output"], **({"counts": counts} if counts else {})},
             params={},
             extent=workgroups,
             workgroup_size=_FILL_WORKGROUP_SIZE,
-            context=self.config.context(rows=_FILL_ROWS),
-            units={"begins": 4, "keys_output": 16},
+            context=self.config.context(rows=_FILL_ROWS, cleared=counts.length if counts else 0),
+            units={"begins": 4, "counts": 4, "keys_output": 16},
             features=(),
         )  # fmt: skip
         return {"strategy": COUNTING, "passes": 0}
@@ -378,7 +411,10 @@ class _Sort:
         )  # fmt: skip
 
 
-def _is_in_one_binding(operand: Operand, capabilities: Capabilities) -> bool:
+def _is_in_one_binding(operand: Operand | None, capabilities: Capabilities) -> bool:
+    """Whether an operand is there, is not computed, and needs no further binding."""
+    if operand is None or isinstance(operand, Source):
+        return False
     return not operand.chunks and operand.size_bytes <= binding_limit(capabilities)
 
 
