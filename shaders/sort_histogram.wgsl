@@ -50,15 +50,9 @@ fn run(block: u32, lanes: Lanes) {
 //$ endfor
   }
   if (lane == 0u) { atomicStore(&agreeing, 0u); }
-  workgroupBarrier();
-  if (unfixed != 0u) { atomicStore(&agreeing, 1u); }
   storageBarrier();
   workgroupBarrier();
-  if (lane == 0u) {
-    // The upper half counts blocks: that tells the last one whether it sees all counts.
-    atomicAdd(&sums[3], (1u << 16u) | atomicLoad(&agreeing));
-    last_to_finish = select(0u, 1u, state_count_finished(params.blocks));
-  }
+  if (lane == 0u) { last_to_finish = select(0u, 1u, state_count_finished(params.blocks)); }
   if (workgroupUniformLoad(&last_to_finish) == 0u) { return; }
 
   var spins = 0u;
@@ -71,21 +65,14 @@ fn run(block: u32, lanes: Lanes) {
 //$ endfor
     }
     let found = wg_exclusive(seen).total;
-    if (lane == 0u) { all_added = select(0u, 1u, found == DIGITS * {{ used.n }} && atomicLoad(&sums[3]) >> 16u == params.blocks); }
+    if (lane == 0u) { all_added = select(0u, 1u, found == DIGITS * {{ used.n }}); }
     if (workgroupUniformLoad(&all_added) == 1u) { break; }
     spins += 1u;
     if (spins >= SPIN_LIMIT) {
       totals[{{ d }}] = 0u;  //$ for d in range(digits)
       count_range_input(0u, {{ used.n }});
-      if (unfixed != 0u) { atomicAdd(&sums[3], 1u); }
       break;
     }
-  }
-  workgroupBarrier();
-  if (lane == 0u) {
-    store_routes(UNFIXED, atomicLoad(&sums[3]) & 0xffffu);
-    atomicStore(&sums[3], 0u);
-    atomicStore(&agreeing, 0u);
   }
 //$ for d in range(digits)
   let before_{{ d }} = wg_exclusive(select(0u, totals[{{ d }}], lane < BINS)).before;

@@ -15,7 +15,6 @@
 //$ include "lib/sort_rank.wgsl"
 //$ include "lib/sort_items.wgsl"
 //$ include "lib/sort_write.wgsl"
-//$ include "lib/sort_read.wgsl"
 
 //$ include "lib/sort_state.wgsl"
 override SPIN_LIMIT: u32 = 256u;
@@ -27,7 +26,7 @@ fn count_again(tile: u32, place: u32) -> u32 {
   if (lane < BINS) { atomicStore(&run_offsets[lane], 0u); }
   workgroupBarrier();
   read_codes(tile, place);
-  atomicAdd(&run_offsets[key_digit(key_fixed(keys[{{ k }}]))], 1u);  //$ for k in range(items)
+  atomicAdd(&run_offsets[ranked_digit(keys[{{ k }}])], 1u);  //$ for k in range(items)
   workgroupBarrier();
   return atomicLoad(&run_offsets[lane & (BINS - 1u)]);
 }
@@ -107,7 +106,7 @@ fn run(number: u32, lanes: Lanes) {
     return;
   }
 //$ endif
-  read_ranked(tile, place);
+  read_codes(tile, place);
   if (local == 0u) { atomicStore(&stalled, 0u); }
   var base = 0u;
   if (lane < BINS) {
@@ -121,7 +120,6 @@ fn run(number: u32, lanes: Lanes) {
   let first = wg_exclusive(count).before;
   tile_rank(first);
   look_back_early(tile, base, count);
-  read_unfixed(tile, place);
   stage_keys(0u);
   let before = look_back(tile, place, base);
   if (lane < BINS) {

@@ -12,7 +12,6 @@
 //$ include "lib/sort_rank.wgsl"
 //$ include "lib/sort_items.wgsl"
 //$ include "lib/sort_write.wgsl"
-//$ include "lib/sort_read.wgsl"
 
 //$ if counted
 fn used_tiles() -> u32 { return (item_count() + TILE - 1u) / TILE; }
@@ -27,11 +26,10 @@ fn run(block: u32, lanes: Lanes) {
   if (lane < BINS) { next = load_offsets(lane * params.blocks + block); }
   let end = min((block + 1u) * params.tiles_per_block, {{ "used_tiles()" if counted else "params.tiles" }});
   for (var tile = block * params.tiles_per_block; tile < end; tile++) {
-    read_ranked(tile, route & 3u);
+    read_codes(tile, route & 3u);
     let count = tile_count();
     let first = wg_exclusive(count).before;
     tile_rank(first);
-    read_unfixed(tile, route & 3u);
     if (lane < BINS) { atomicStore(&run_offsets[lane], next - first); }
     next += count;
     stage_keys(0u);

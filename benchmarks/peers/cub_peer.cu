@@ -158,6 +158,8 @@ class Case {
     else if (datatype == "f64") prepare<double>(algorithm);
     else if (datatype == "i32") prepare<int32_t>(algorithm);
     else if (datatype == "i64") prepare<int64_t>(algorithm);
+    else if (datatype == "u16") prepare_sort<uint16_t>(algorithm);
+    else if (datatype == "u8") prepare_sort<uint8_t>(algorithm);
     else throw std::runtime_error("unknown datatype " + datatype);
     CHECK(call_(nullptr, temp_bytes_));
     CHECK(cudaMalloc(&temp_, std::max<size_t>(temp_bytes_, 1)));
@@ -304,7 +306,14 @@ class Case {
 
   template <typename T>
   static Output all(const T* pointer, size_t items, bool reversed = false) {
-    return {pointer, items, sizeof(T) / 4, reversed};
+    // A checksum is of whole words.
+    return {pointer, sizeof(T) < 4 ? items * sizeof(T) / 4 : items, std::max<size_t>(sizeof(T) / 4, 1), reversed};
+  }
+
+  template <typename T>
+  void prepare_sort(const std::string& algorithm) {
+    const bool known = algorithm == "sort" || algorithm == "sort_pairs";
+    if (!known || !prepare_whole<T>(algorithm)) throw std::runtime_error("no case " + algorithm + " of this datatype");
   }
 
   template <typename T>

@@ -321,6 +321,12 @@ class Accessors:
         if not self.writable:
             return
         yield from self._store_part()
+        yield "// One of neighbouring items: with the next one, or unless it was stored with the one before."
+        yield from self._function(
+            f"store_in_run_{name}(i: u32, item: u32, next: u32, joined: bool, joins: bool)",
+            f"if ((k & 1u) == 0u && joins) {{ {place.write('k >> 1u', 'item | (next << 16u)')}; return; }}",
+            f"if ((k & 1u) == 0u || !joined) {{ store_{name}(i, item); }}",
+        )
         yield from self._function(
             f"store4_{name}(i: u32, items: vec2<u32>)",
             "if ((k & 1u) == 0u) {",

@@ -19,10 +19,8 @@ DIGIT_WIDTH_SHIFT = 5
 DIGIT_WORD_SHIFT = 9
 #: Words that several workgroups count in (lib/control.wgsl); sums of a histogram and states of a sort lie behind them.
 CONTROL_WORDS = 4
-#: The routes of a sort have a word per pass, at most 8; then whether some keys have a code that is not fixed; then
-#: where the bins of each digit begin.
-ROUTES_UNFIXED = 8
-ROUTES_FIRST_BIN = 16
+#: The routes of a sort have a word per pass, at most 8; then where the bins of each digit begin.
+ROUTES_FIRST_BIN = 8
 
 #: All of them by name, for templates.
 KERNEL_CONSTANTS = {name: value for name, value in globals().items() if name.isupper()}

@@ -19,8 +19,9 @@ from ..planning.lookback_state import SPIN_LIMIT
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, SameAs
 from ..planning.source import Source
+from ..tuning.model import code_counts
 from ..tuning.options import SortTuning
-from ..tuning.rows import Shapes
+from ..tuning.rows import MOST_ITEMS, Shapes, overlay
 from ..tuning.sort_shapes import sort_shapes_for
 from ..types.capabilities import Capabilities, SubgroupMode
 from ..types.datatype import (
@@ -119,6 +120,8 @@ class SortPrimitive(Primitive):
             tickets = waiting.tickets
             if strategy is None:
                 strategy = ONESWEEP if waiting.is_safe else REDUCE_THEN_SCAN
+        whole = self._digits == digits_of(self.datatype, 0, None)
+        by_counts = self._requested is None and self._value_words == 0 and self.datatype.dtype.kind != "f" and whole
         config = SortConfig(
             key=self.datatype,
             descending=self.descending,
@@ -131,13 +134,13 @@ class SortPrimitive(Primitive):
             capabilities=self.capabilities,
             tickets=tickets,
             spin_limit=waiting.spin_limit,
-            counts=self._requested is None
-            and self._value_words == 0
-            and self.datatype.itemsize_bytes == 1
-            and self._digits == digits_of(self.datatype, 0, None),
+            counts=by_counts and self.datatype.itemsize_bytes == 1,
             faults=self._faults,
         )
         rows = tuple((up_to, replace(config, shape=shape)) for up_to, shape in self._shapes.rows)
+        if by_counts and self.datatype.itemsize_bytes == 2 and not self.capabilities.is_cpu:
+            above = code_counts(self.capabilities).least - 1
+            rows = overlay(rows, ((above, MOST_ITEMS, replace(rows[-1][1], counts=True)),)).rows
         return Shapes(rows, self._shapes.source, self._shapes.tuned)
 
     def _reads(self, layout: Layout) -> Layout:
@@ -242,8 +245,9 @@ class Sort(InputOutputCalls, SortPrimitive):
     -----
     The order is that of numpy's stable sort: −0 equals +0 and keeps its sign, and every NaN comes last, also in
     descending order. The algorithm is a least significant digit radix sort with digits of 8 bits. A digit that is the
-    same in all keys moves nothing: its dispatches end at once. Bools and integers of 8 bits are counted instead
-    (unless a strategy or bits are given), and written by their counts: of equal keys none can be told from another.
+    same in all keys moves nothing: its dispatches end at once. Bools, integers of 8 bits, and on a GPU many of 16, are
+    counted instead (unless a strategy or bits are given), and written by their counts: of equal keys none can be told
+    from another.
 
     Temporary memory is one copy of the items, 2 KiB per digit, and 1 KiB per tile (``tiles`` in ``plan.parameters``)
     for ``"onesweep"`` or 2 KiB per block for ``"reduce_then_scan"``. Up to one tile of items needs no temporary

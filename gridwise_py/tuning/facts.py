@@ -42,7 +42,8 @@ class DeviceFacts:
 
 # A discrete GPU that was not measured counts as a large one, with the figures of an H200: more workgroups than a small
 # one needs cost it little (reduce of 2^24 on an H200: four times as many blocks 20 % more), but fewer than a large one
-# needs leave it idle.
+# needs leave it idle. An H200's driver gives the workgroups on a multiprocessor 48 KiB, which `gridwise calibrate`
+# takes for 64: shapes were fitted with that.
 DISCRETE = DeviceFacts(132, 65_536, 2048)
 # Others count as small: Apple's have 32 KiB for a workgroup, Intel's 512 to 1,024 invocations at once.
 _INTEGRATED = DeviceFacts(16, 32_768, 1024)

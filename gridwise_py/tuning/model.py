@@ -272,14 +272,15 @@ def _merge_network(facts: DeviceFacts) -> Rows[Numbers]:
 # ---- sorts
 
 # By the kind of items: registers that a kernel needs beside the keys, 32-bit words of a key and its value, tiles polled
-# in one round, and parts of a tile. Floats are faster with two tiles in a look than with three. With values an
-# expression costs as many registers as a float (2^26 keys `x & mask` with values 2,367 µs with 18 keys of each
-# invocation, 1,845 with 14).
+# in one round, and parts of a tile. Floats are as fast with two tiles in a look as with three. Values take the
+# registers that keys have left: 16 of each, where 18, 20, 22 are a fifth slower. Expressions with values, and pairs
+# with 8 bytes, were measured while values were loaded part by part (2^26 keys `x & mask` with values 2,367 µs with 18
+# keys of each invocation, 1,845 with 14).
 _SORTS = {
     "sort_keys": (44, 1, 3, 2),
     "sort_floats": (44, 1, 2, 2),
-    "sort_pairs": (46, 1, 2, 2),
-    "sort_float_pairs": (50, 1, 2, 2),
+    "sort_pairs": (48, 1, 2, 2),
+    "sort_computed_pairs": (50, 1, 2, 2),
     "sort_wide": (40, 2, 2, 3),
     "sort_wide_pairs": (44, 2, 2, 2),
 }
@@ -291,7 +292,7 @@ def sort_kernel(*, words: int, floats: bool, values: bool, computes: bool) -> st
     if words == 2:
         return "sort_wide_pairs" if values else "sort_wide"
     if values:
-        return "sort_float_pairs" if floats or computes else "sort_pairs"
+        return "sort_computed_pairs" if computes else "sort_pairs"
     return "sort_floats" if floats else "sort_keys"
 
 
@@ -309,6 +310,29 @@ def _sort(kernel: str) -> Rule:
         return (few, (size, 8 // words, 1, 2)), (None, (size, items, parts, look))
 
     return rows
+
+
+class CodeCounts(NamedTuple):
+    """How keys of 16 bits are counted: from `least` on, by so many workgroups, each one of the ranges of codes."""
+
+    least: int
+    workgroup_size: int
+    ranges: int
+    workgroups: int
+
+
+def code_counts(capabilities: Capabilities) -> CodeCounts:
+    """Return how sorts count keys of 16 bits.
+
+    Each range reads all keys, so there are as few as counters of 16 bits fit, and a multiprocessor has one workgroup at
+    once (H200, 2^24 keys: 4 ranges with 1,024 invocations 129 µs, with 512 186, 8 ranges 157, twice the workgroups
+    132). Tables of 65,536 counters are more work than two passes over few keys (2^20 43 and 35 µs, 2^21 43 and 55).
+    """
+    facts, limits = facts_of(capabilities), capabilities.limits
+    storage_bytes = min(limits["max-compute-workgroup-storage-size"], facts.storage_bytes)
+    size = _power_down(min(capabilities.most_invocations, facts.invocations // 2, 1024))
+    ranges = max(1, 2 * 65_536 // _power_down(storage_bytes))
+    return CodeCounts(_near(facts.multiprocessors * 16_384), size, ranges, 2 * facts.multiprocessors)
 
 
 def _segmented_sort(registers_of_key: int, beside: int) -> Rule:

@@ -32,5 +32,4 @@ fn key_fixed(code: Key) -> Key {
   return code;
 //$ endif
 }
-fn key_is_fixed(code: Key) -> bool { return key_fixed(code) == code; }
 const LAST_CODE: Key = {{ "0x%08xu" % (2 ** 32 - 2 ** unused) }};

@@ -26,13 +26,12 @@ fn key_read(item: Key) -> Key { return item; }
 fn key_written(code: Key) -> Key { return code; }
 fn key_fixed(code: Key) -> Key {
 //$ if key_kind == "f"
-  let key = key_decode(code);
-  let exponent = key.y & 0x7fffffffu;
-  if (exponent > 0x7ff00000u || (exponent == 0x7ff00000u && key.x != 0u)) { return LAST_CODE; }
-  return select(code, key_encode(vec2<u32>(0u)), key.x == 0u && key.y == 0x80000000u);
+  // The same of a key and of its negative, in both orders; most of zeros, less of larger keys.
+  let small = code ^ vec2<u32>(u32(bitcast<i32>(code.y) >> 31u));
+  let number = select(code, key_encode(vec2<u32>(0u)), small.y == 0x7fffffffu && small.x == 0xffffffffu);
+  return select(number, LAST_CODE, small.y < 0xfffffu || (small.y == 0xfffffu && small.x != 0xffffffffu));
 //$ else
   return code;
 //$ endif
 }
-fn key_is_fixed(code: Key) -> bool { return all(key_fixed(code) == code); }
 const LAST_CODE: Key = vec2<u32>(0xffffffffu);

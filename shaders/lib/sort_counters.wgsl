@@ -7,13 +7,8 @@ var<workgroup> counters: array<atomic<u32>, COPIES * DIGITS * BINS>;
 var<private> lane: u32;
 var<private> totals: array<u32, DIGITS>;
 
-var<private> unfixed: u32;
-
 fn count_key(encoded: Key) {
   let code = key_fixed(encoded);
-//$ if histogram and key_kind == "f"
-  if (!key_is_fixed(encoded)) { unfixed = 1u; }
-//$ endif
   let copy = (lane & (COPIES - 1u)) * DIGITS * BINS;
 //$ for d in range(digits)
   use_digit(params.digit_{{ d }});

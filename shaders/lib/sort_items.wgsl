@@ -2,7 +2,7 @@
 // writes another. The GPU chooses them, once for the whole dispatch (see the routes in lib/sort_key.wgsl).
 fn tile_is_full(tile: u32) -> bool { return (tile + 1u) * TILE <= {{ used.n }}; }
 
-//$ for items_of in held
+//$ for items_of in moved
 //$ for place in places
 //$ set load = "u32" if items_of.generated and place == "input" else "load_" ~ items_of.name ~ "_" ~ place
 fn read_{{ items_of.name }}_{{ place }}(tile: u32) {

@@ -1,5 +1,5 @@
-// Keys as the radix sort sees them: as codes, of which it sorts by one digit after another. If the histogram finds keys
-// whose code is not their fixed one, digits come from `key_fixed` of the code instead.
+// Keys as the radix sort sees them: as codes, of which it sorts by one digit after another. Digits are those of
+// `key_fixed` of a code.
 const BINS: u32 = {{ constants.BINS }}u;
 
 // The current digit: its first bit, its mask, and its word in the key.
@@ -31,6 +31,5 @@ const OUTPUT: u32 = 2u;
 const TEMPORARY: u32 = 3u;
 // As a destination: the output of the last pass, which writes keys instead of codes.
 const LAST: u32 = 1u;
-// Indices in the routes: whether any key differs from its fixed code, and then where the bins of each digit begin.
-const UNFIXED: u32 = {{ constants.ROUTES_UNFIXED }}u;
+// Index in the routes: where the bins of each digit begin.
 const FIRST_BIN: u32 = {{ constants.ROUTES_FIRST_BIN }}u;

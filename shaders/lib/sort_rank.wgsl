@@ -35,8 +35,7 @@ var<private> row_items: u32;  // 32 × rounds
 //$ set Ranked, row_items, rounds, passed = "Ranked", "row_items", "rounds: u32", "rounds"
 //$ else
 //$ set Ranked, row_items, rounds, passed = "Key", "ROW_ITEMS", "", ""
-// Keys are already fixed where one digit ranks all of them.
-fn ranked_digit(code: Key) -> u32 { return key_digit({{ "key_fixed(code)" if fix_when_ranked else "code" }}); }
+fn ranked_digit(code: Key) -> u32 { return key_digit(key_fixed(code)); }
 
 //$ endif
 // Position in the tile of this invocation's key in round k.

@@ -160,7 +160,8 @@ def cases(capabilities: gw.Capabilities = FULL) -> Iterator[Case]:
             for name in SORTS:
                 # The kernels of small keys differ from those of f16 in a few constants.
                 yield from list(_sorts(name, datatype, capabilities))[:: 2 if datatype in _UNLIKE_KEYS else 7]
-    yield Case("sort", {"dtype": "i8", "descending": True}, capabilities)  # by its counts
+    for datatype in ("i8", "i16"):  # by their counts
+        yield Case("sort", {"dtype": datatype, "descending": True}, capabilities)
     yield from _streams(capabilities)
     for options in _HISTOGRAM_OPTIONS:
         yield Case("histogram", options, capabilities)

@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
+from gridwise_py.primitives import sort
+from gridwise_py.primitives.engines import radix_sort
+from gridwise_py.tuning.model import code_counts
 from helpers.sorting import DATATYPES, KINDS, keys_of, order_of
 from helpers.strategies import make_primitive, mode_for, pairwise, plan_from, quick_first
 
@@ -24,7 +27,7 @@ QUICK = [
     dict(zip(FACTORS, case, strict=True))
     for case in (
         ("keys", "u32", "onesweep", "none", False, 1),
-        ("pairs of 8", "f16", "onesweep", "native", False, 1),
+        ("pairs of 8", "f16", "onesweep", "native", False, 2),
     )
 ]
 SMALL = {"workgroup_size": 256, "items": 2}
@@ -88,27 +91,48 @@ def test_is_numpys_stable_sort_at_edge_sizes(device, require, case):
             check(device, primitive, np.abs(special[~np.isnan(special)]))  # and without such keys
 
 
-@pytest.mark.parametrize(("datatype", "descending"), quick_first([("i8", True), ("bool", False)], [("u8", False)]))
-def test_small_keys_are_written_by_their_counts(device, datatype, descending):
+@pytest.mark.parametrize(
+    ("datatype", "descending"),
+    quick_first([("i8", True), ("bool", False), ("i16", True)], [("u8", False), ("u16", False), ("i16", False)]),
+)
+def test_small_keys_are_written_by_their_counts(device, monkeypatch, datatype, descending):
     """What lies beside a view stays: it ends within a row of 16 bytes, within a word, and where a row ends."""
+    monkeypatch.setattr(sort, "code_counts", lambda device: code_counts(device)._replace(least=1000))
     gpu = replace(gw.capabilities(device), adapter_type="DiscreteGPU")
     options = {"descending": descending, "capabilities": gpu}
     primitive = make(device, "keys", datatype, **options)
-    place = make(device, "keys", datatype, **options, overwrite_input=True)
+    digits = {"strategy": "onesweep", "descending": descending}
+    places = [make(device, "keys", datatype, **each, overwrite_input=True) for each in (options, digits)]
     n = 40 * TILE + 64  # so many that a workgroup counts whole chunks, and several write
     every = keys_of(datatype, n)
     few = np.where(np.arange(n) % 37 > 3, every[0], every)  # rows of one key, and of several
-    for keys, (begin, end) in itertools.product((every, few), ((0, n), (1, n - 3), (4, n - 8), (16, n - 15))):
-        part, x = keys[begin:end], gw.asarray(keys, device)
-        check(device, primitive, part)
-        run = place.execute(input=x[begin:end])
-        assert run.plan.parameters["strategy"] == "counting"
-        same_bits(x.to_numpy(), np.concatenate([keys[:begin], part[order_of(part, descending)], keys[end:]]))
-    output = gw.asarray(every, device)
+    parts = ((0, n), (1, n - 3), (4, n - 8), (16, n - 15), (0, TILE + 1), (0, 2 * TILE - 1), (0, TILE * 16 + 1))
+    for keys, (begin, end) in itertools.product((every, few), parts):
+        part = keys[begin:end]
+        check(device, primitive, part, trials=2)
+        counts = end - begin > (1000 if every.itemsize == 2 else TILE)
+        for place, expected in zip(places, ("counting" if counts else "onesweep", "onesweep"), strict=True):
+            x = gw.asarray(keys, device)
+            run = place.execute(input=x[begin:end])
+            assert run.plan.parameters["strategy"] == expected
+            same_bits(x.to_numpy(), np.concatenate([keys[:begin], part[order_of(part, descending)], keys[end:]]))
     counted = make(device, "keys", datatype, **options)
-    counted.execute(input=gw.asarray(few, device), output=output, n=gw.asarray(np.uint32([n - 75]), device))
-    part = few[: n - 75]
-    same_bits(output.to_numpy(), np.concatenate([part[order_of(part, descending)], every[n - 75 :]]))
+    for count in (n - 75, 0, 3):
+        output = gw.asarray(every, device)
+        counted.execute(input=gw.asarray(few, device), output=output, n=gw.asarray(np.uint32([count]), device))
+        part = few[:count]
+        same_bits(output.to_numpy(), np.concatenate([part[order_of(part, descending)], every[count:]]))
+
+
+@pytest.mark.slow
+def test_more_equal_keys_of_16_bits_than_a_counter_counts(device, monkeypatch):
+    few = code_counts(gw.capabilities(device))._replace(least=1000, workgroups=4)
+    for module in (sort, radix_sort):
+        monkeypatch.setattr(module, "code_counts", lambda device: few)
+    primitive = make(device, "keys", "u16", capabilities=replace(gw.capabilities(device), adapter_type="DiscreteGPU"))
+    keys = keys_of("u16", 300_000)
+    for each in (np.full_like(keys, 77), np.where(keys % 5 > 0, keys[0], keys), np.sort(keys)):
+        assert check(device, primitive, each, trials=2).plan.parameters["strategy"] == "counting"
 
 
 def test_blocks_of_several_tiles_and_more_blocks_than_invocations(device):

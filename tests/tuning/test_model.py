@@ -14,7 +14,7 @@ from gridwise_py.bench.calibrate.residency import measure_facts, most_at_once
 from gridwise_py.errors import ArgumentError
 from gridwise_py.tuning.facts import DISCRETE, facts_of, measured_facts
 from gridwise_py.tuning.matmul_shapes import matmul_shapes_for
-from gridwise_py.tuning.model import KERNELS, group_table_fields, scan_axis_parts
+from gridwise_py.tuning.model import KERNELS, code_counts, group_table_fields, scan_axis_parts
 from gridwise_py.tuning.options import ElementwiseTuning, HistogramTuning, ReduceTuning, ScanTuning, StreamTuning
 from gridwise_py.tuning.shapes import shapes_for
 from gridwise_py.tuning.sort_shapes import segmented_sort_shape_for, sort_shapes_for
@@ -47,8 +47,8 @@ H200 = {
     "stream_split_2": [(1 << 18, 512, 2, 0), (1 << 22, 512, 4, 0), ((1 << 24) - 1, 256, 8, 0), (None, 256, 8, 32)],
     "sort_keys": [(1 << 20, 512, 8, 1, 2), (None, 512, 20, 2, 3)],
     "sort_floats": [(1 << 20, 512, 8, 1, 2), (None, 512, 20, 2, 2)],
-    "sort_pairs": [(1 << 20, 512, 8, 1, 2), (None, 512, 18, 2, 2)],
-    "sort_float_pairs": [(1 << 20, 512, 8, 1, 2), (None, 512, 14, 2, 2)],
+    "sort_pairs": [(1 << 20, 512, 8, 1, 2), (None, 512, 16, 2, 2)],
+    "sort_computed_pairs": [(1 << 20, 512, 8, 1, 2), (None, 512, 14, 2, 2)],
     "sort_wide": [(1 << 20, 512, 4, 1, 2), (None, 512, 12, 3, 2)],
     "sort_wide_pairs": [(1 << 20, 512, 4, 1, 2), (None, 512, 10, 2, 2)],
     "segmented_sort": [(None, 512, 10)],
@@ -72,6 +72,7 @@ def test_the_model_says_what_was_measured_on_an_h200(facts):
     assert found == H200
     assert scan_axis_parts(capabilities) == ((264, 1056), (1 << 15, 1 << 17)) == scan_axis_parts(None)
     assert group_table_fields(capabilities) == {"workgroup_size": 512, "vecs": 2, "max_blocks": 528}
+    assert code_counts(_device(facts, 32, 1024, 49_152)) == (1 << 21, 1024, 4, 264)
 
 
 def _device(facts, subgroup_size=32, invocations=256, storage_bytes=16_384, adapter_type="DiscreteGPU"):

@@ -76,7 +76,7 @@ SUBJECTS: Mapping[str, Subject] = {
     "sort_keys": Subject("sort"),
     "sort_floats": Subject("sort", dtype="f32"),
     "sort_pairs": Subject("sort_pairs"),
-    "sort_float_pairs": Subject("sort_pairs", dtype="f32"),
+    "sort_computed_pairs": Subject("sort_pairs", {"dtype": u32("keys") ^ 1}),
     "sort_wide": Subject("sort", dtype="u64"),
     "sort_wide_pairs": Subject("sort_pairs", dtype="u64"),
     "segmented_sort": Subject("segmented_sort", _OFFSETS),

@@ -15,6 +15,7 @@ from ...planning.layout import Operand
 from ...planning.plan import Fill
 from ...planning.source import Source
 from ...planning.windows import binding_limit
+from ...tuning.model import code_counts
 from ...tuning.rows import Shapes
 from ...tuning.sort_shapes import SegmentedSortShape, SortShape
 from ...types.capabilities import Capabilities, SubgroupMode, SubgroupsLike
@@ -24,8 +25,10 @@ from .key_codes import key_context, key_words
 
 ONESWEEP, REDUCE_THEN_SCAN, COUNTING = "onesweep", "reduce_then_scan", "counting"
 SortStrategy: TypeAlias = Literal["onesweep", "reduce_then_scan"]
-# Of the kernel that writes keys by their counts: 16 keys of an invocation at a time, and how often.
+# Of the kernel that writes keys by their counts: 16 bytes of an invocation at a time, and how often.
 _FILL_WORKGROUP_SIZE, _FILL_ROWS = 256, 4
+_CODES = 1 << 16
+_LEAST_ROWS = 2  # of 16 bytes that an invocation counts: a workgroup adds its counters to those of all
 _PLACES = ("input", "output", "temporary")
 _MAX_ITEMS = 1 << 30  # a state word has 30 bits for a number of keys
 _LEAST_CHUNKS = 4  # per block of the histogram
@@ -100,7 +103,7 @@ class SortConfig:
     tickets : bool
     spin_limit : int
     counts : bool
-        Whether keys are written by their counts, where they lie in one binding: of 8 bits, and without values.
+        Whether keys are written by their counts, where they lie in one binding: integers of 8 and 16 bits alone.
     faults : Faults
         For tests.
     """
@@ -132,8 +135,8 @@ class SortConfig:
             **more,
         }
 
-    def tile_context(self, *, all_held: bool, **more: Any) -> dict[str, Any]:
-        """Return template values of kernels that rank tiles; with `all_held` values are in registers, as keys are."""
+    def tile_context(self, **more: Any) -> dict[str, Any]:
+        """Return template values of kernels that rank tiles."""
         moved = [{"name": "keys", "words": key_words(self.key), "generated": False}]
         if self.value_words:
             moved.append({"name": "values", "words": self.value_words, "generated": self.generated})
@@ -141,7 +144,7 @@ class SortConfig:
             **rank_context(self.shape, self.mode, self.capabilities),
             parts=self.shape.parts,
             moved=moved,
-            held=moved if all_held else moved[:1],
+            held=moved,
             by_segment=True,
             **more,
         )
@@ -167,7 +170,8 @@ class _Sort:
         }
         self.in_place = keys["input"] == keys.get("output")
         output = keys.get("output")
-        self.counts = config.counts and output is not None and _is_in_one_binding(output, config.capabilities)
+        needed = [output] if config.key.itemsize_bytes == 1 else [output, keys["input"]]
+        self.counts = config.counts and all(_is_in_one_binding(each, config.capabilities) for each in needed)
         self.digits = config.digits if self.counts else config.digits_for(self.in_place)
         self.features = ("subgroup",) if config.mode.kind == "native" else ()
 
@@ -219,7 +223,7 @@ class _Sort:
             params={f"digit_{i}": digit for i, digit in enumerate(self.digits)},
             extent=None,
             context=self.config.tile_context(
-                all_held=True, places=_PLACES[:1], passes=len(self.digits), fix_when_ranked=True,
+                places=_PLACES[:1], passes=len(self.digits),
                 stored=[name.removesuffix("_output") for name in tiled if name.endswith("_output")],
             ),
         )  # fmt: skip
@@ -227,6 +231,8 @@ class _Sort:
     def large(self) -> dict[str, Any]:
         """Sort in passes over the whole input; return the parameters that a plan reports."""
         config, builder, shape = self.config, self.builder, self.config.shape
+        if self.counts and config.key.itemsize_bytes == 2:
+            return self.by_codes()
         if "keys_output" not in self.operands:
             self.operands["keys_output"] = builder.scratch(
                 "sorted_keys", self.n, config.key.itemsize_bytes, in_chunks=True
@@ -273,7 +279,7 @@ class _Sort:
         """Count all digits."""
         config, shape = self.config, self.config.shape
         keys, key_bytes = self.operands["keys_input"], config.key.itemsize_bytes
-        in_rows = key_bytes < 4 and not isinstance(keys, Source) and _is_in_one_binding(keys, config.capabilities)
+        in_rows = key_bytes < 4 and _is_in_one_binding(keys, config.capabilities)
         items = max(shape.count_items, 16 // key_bytes) if in_rows else shape.count_items
         chunk = shape.count_workgroup_size * items
         # A block adds 256 counts per digit to the shared ones: that must not be more work than counting its keys.
@@ -297,24 +303,51 @@ class _Sort:
             },
             atomics={"sums": (sums, "array<atomic<u32>>")},
             context=config.context(
-                digits=len(self.digits), histogram=True, in_place=self.in_place, places=_PLACES[:1],
+                digits=len(self.digits), in_place=self.in_place, places=_PLACES[:1],
                 vec4=key_bytes == 4, in_rows=in_rows, tickets=False,
                 copies=shape.count_copies, chunk_items=items,
             ) | {"control": "sums"},
         )  # fmt: skip
 
-    def fill(self, begins: Operand) -> dict[str, Any]:
+    def by_codes(self) -> dict[str, Any]:
+        """Count keys of 16 bits, and write them by their counts; return the parameters that a plan reports."""
+        config, shape = self.config, code_counts(self.config.capabilities)
+        row, blocks = 8 * shape.workgroup_size, max(1, shape.workgroups // shape.ranges)
+        rows = max(_LEAST_ROWS, -(-self.n // (row * blocks)))
+        # Behind the counts each workgroup has a mark.
+        counts = self.builder.scratch("counts", _CODES + blocks * shape.ranges).by_words()
+        begins = self.builder.scratch("begins", _CODES).by_words()
+        self.add(
+            "count", "sort_count_codes.wgsl",
+            reads={"keys_input": self.operands["keys_input"]}, units={"keys_input": 16},
+            atomics={"counts": (counts, "array<atomic<u32>>")},
+            params={"block_items": row * rows, "workgroups": -(-self.n // (row * rows)) * shape.ranges},
+            extent="workgroups",
+            workgroup_size=shape.workgroup_size,
+            context=config.context(ranges=shape.ranges), features=(),
+        )  # fmt: skip
+        self.add(
+            "begins", "sort_begins.wgsl",
+            reads={"counts": counts},
+            writes={"begins": begins},
+            params={}, extent=_CODES // shape.workgroup_size,
+            workgroup_size=shape.workgroup_size,
+            context=config.context(ranges=shape.ranges), counted=False,
+        )  # fmt: skip
+        return self.fill(begins, counts)
+
+    def fill(self, begins: Operand, counts: Operand | None = None) -> dict[str, Any]:
         """Write the keys by where those of each code begin; return the parameters that a plan reports."""
-        workgroups = -(-self.n // (_FILL_WORKGROUP_SIZE * _FILL_ROWS * 16))
+        workgroups = -(-self.n // (_FILL_WORKGROUP_SIZE * _FILL_ROWS * 16 // self.config.key.itemsize_bytes))
         self.add(
             "fill", "sort_fill.wgsl",
             reads={"begins": begins},
-            writes={"keys_output": self.operands["keys_output"]},
+            writes={"keys_output": self.operands["keys_output"], **({"counts": counts} if counts else {})},
             params={},
             extent=workgroups,
             workgroup_size=_FILL_WORKGROUP_SIZE,
-            context=self.config.context(rows=_FILL_ROWS),
-            units={"begins": 4, "keys_output": 16},
+            context=self.config.context(rows=_FILL_ROWS, cleared=counts.length if counts else 0),
+            units={"begins": 4, "counts": 4, "keys_output": 16},
             features=(),
         )  # fmt: skip
         return {"strategy": COUNTING, "passes": 0}
@@ -333,7 +366,7 @@ class _Sort:
             extent="blocks",
             workgroup_size=shape.count_workgroup_size,
             context=config.context(
-                digits=1, histogram=False, places=_PLACES, vec4=config.key.itemsize_bytes == 4, in_rows=False,
+                digits=1, places=_PLACES, vec4=config.key.itemsize_bytes == 4, in_rows=False,
                 copies=shape.count_copies, chunk_items=shape.count_items,
             ),
         )  # fmt: skip
@@ -371,15 +404,17 @@ class _Sort:
             params=params,
             extent="blocks" if states is None else "tiles",
             context=config.tile_context(
-                all_held=False, places=_PLACES, look=config.shape.look, fix_when_ranked=False,
-                fixes=["", "_fixed"] if config.key.dtype.kind == "f" else [""],
+                places=_PLACES, look=config.shape.look,
                 tickets=config.tickets, read_by_rmw=config.capabilities.is_cpu,
             ) | {"control": "states"},
             **more,
         )  # fmt: skip
 
 
-def _is_in_one_binding(operand: Operand, capabilities: Capabilities) -> bool:
+def _is_in_one_binding(operand: Operand | None, capabilities: Capabilities) -> bool:
+    """Whether an operand is there, is not computed, and needs no further binding."""
+    if operand is None or isinstance(operand, Source):
+        return False
     return not operand.chunks and operand.size_bytes <= binding_limit(capabilities)
 
 

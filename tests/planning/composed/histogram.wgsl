@@ -115,7 +115,6 @@ fn key_written(code: Key) -> Key { return code; }
 fn key_fixed(code: Key) -> Key {
   return code;
 }
-fn key_is_fixed(code: Key) -> bool { return key_fixed(code) == code; }
 const LAST_CODE: Key = 0xffffffffu;
 fn code_of(item: Key) -> Key { return key_fixed(key_encode(item)); }
 fn less(a: Key, b: Key) -> bool { return a < b; }

@@ -121,7 +121,6 @@ fn key_written(code: Key) -> Key { return code; }
 fn key_fixed(code: Key) -> Key {
   return code;
 }
-fn key_is_fixed(code: Key) -> bool { return key_fixed(code) == code; }
 const LAST_CODE: Key = 0xffffffffu;
 fn is_before(a: Key, b: Key) -> bool {
   let x = key_fixed(a);

@@ -170,8 +170,8 @@ fn wg_scan(x: Acc) -> WorkgroupScan {
   }
   return WorkgroupScan(before, total);
 }
-// Keys as the radix sort sees them: as codes, of which it sorts by one digit after another. If the histogram finds keys
-// whose code is not their fixed one, digits come from `key_fixed` of the code instead.
+// Keys as the radix sort sees them: as codes, of which it sorts by one digit after another. Digits are those of
+// `key_fixed` of a code.
 const BINS: u32 = 256u;
 
 // The current digit: its first bit, its mask, and its word in the key.
@@ -200,7 +200,6 @@ fn key_written(code: Key) -> Key { return code; }
 fn key_fixed(code: Key) -> Key {
   return code;
 }
-fn key_is_fixed(code: Key) -> bool { return key_fixed(code) == code; }
 const LAST_CODE: Key = 0xffffffffu;
 fn key_digit(code: Key) -> u32 { return (code >> digit_shift) & digit_mask; }
 // Where a pass reads and writes: 0 for a pass that is skipped, because all keys agree in its digit; otherwise the place of
@@ -210,9 +209,8 @@ const OUTPUT: u32 = 2u;
 const TEMPORARY: u32 = 3u;
 // As a destination: the output of the last pass, which writes keys instead of codes.
 const LAST: u32 = 1u;
-// Indices in the routes: whether any key differs from its fixed code, and then where the bins of each digit begin.
-const UNFIXED: u32 = 8u;
-const FIRST_BIN: u32 = 16u;
+// Index in the routes: where the bins of each digit begin.
+const FIRST_BIN: u32 = 8u;
 // Stable ranking of a tile of keys by one digit, for subgroups of any size and for none.
 // Row r of a tile is held by 32 neighbouring lanes: ITEMS rounds of 32 consecutive keys. Every row has a counter per
 // bin in `stage`, which later holds the keys.
@@ -237,8 +235,7 @@ fn set_rank(k: u32, rank: u32) {
 }
 fn add_to_rank(k: u32, more: u32) { ranks[k >> 1u] += more << (16u * (k & 1u)); }
 
-// Keys are already fixed where one digit ranks all of them.
-fn ranked_digit(code: Key) -> u32 { return key_digit(code); }
+fn ranked_digit(code: Key) -> u32 { return key_digit(key_fixed(code)); }
 
 // Position in the tile of this invocation's key in round k.
 fn tile_position(k: u32) -> u32 { return row * ROW_ITEMS + k * 32u + (lane & 31u); }
@@ -385,10 +382,10 @@ fn rank_rows() {
   workgroupBarrier();
 }
 // A ranked tile in workgroup memory, one part at a time, so that keys of one digit are contiguous.
-// Puts the items of a part in the order of their ranks: the PART items from rank part × PART on.
+// Puts the items of a part in the order of their ranks: the PART items from rank part × PART on. They are in registers; with
+// several parts those of the other ones stay there.
 const PARTS: u32 = 2u;
 const PART: u32 = TILE / PARTS;
-// Items that are in registers; with several parts those whose ranks lie in the one that is staged.
 fn stage_keys(part: u32) {
   if (rank_of(0u) - part * PART < PART) {
     stage_one_keys(rank_of(0u) - part * PART, keys[0]);
@@ -456,50 +453,51 @@ fn read_codes(tile: u32, place: u32) {
 // unpublished tile.
 var<workgroup> run_offsets: array<atomic<u32>, BINS>;
 
-// Writes the ranked keys of a tile, whose first part is staged, to one place: the output or the temporary copy. There are no
-// values.
+// Writes the ranked keys of a tile, whose first part is staged, to one place: the output or the temporary copy. Where a key
+// went, its value goes. Values are loaded once, into the registers that the last keys leave, while those are written.
 fn write_output(tile: u32) {
   let valid = min(TILE, params.n - tile * TILE);
+  
+  
   if (0u * WORKGROUP_SIZE + lane < valid) {
     let key = staged_keys(0u * WORKGROUP_SIZE + lane);
-    let to = atomicLoad(&run_offsets[key_digit(key)]) + 0u * WORKGROUP_SIZE + lane;
+    let to = atomicLoad(&run_offsets[ranked_digit(key)]) + 0u * WORKGROUP_SIZE + lane;
     store_keys_output(to, key_decode(key));
+    
   }
-  workgroupBarrier();
-  stage_keys(1u);
+  workgroupBarrier(); stage_keys(1u);
+  
   if (1u * WORKGROUP_SIZE + lane < valid) {
     let key = staged_keys(0u * WORKGROUP_SIZE + lane);
-    let to = atomicLoad(&run_offsets[key_digit(key)]) + 1u * WORKGROUP_SIZE + lane;
+    let to = atomicLoad(&run_offsets[ranked_digit(key)]) + 1u * WORKGROUP_SIZE + lane;
     store_keys_output(to, key_decode(key));
+    
   }
 }
-// Writes the ranked keys of a tile, whose first part is staged, to one place: the output or the temporary copy. There are no
-// values.
+// Writes the ranked keys of a tile, whose first part is staged, to one place: the output or the temporary copy. Where a key
+// went, its value goes. Values are loaded once, into the registers that the last keys leave, while those are written.
 fn write_temporary(tile: u32) {
   let valid = min(TILE, params.n - tile * TILE);
+  
+  
   if (0u * WORKGROUP_SIZE + lane < valid) {
     let key = staged_keys(0u * WORKGROUP_SIZE + lane);
-    let to = atomicLoad(&run_offsets[key_digit(key)]) + 0u * WORKGROUP_SIZE + lane;
+    let to = atomicLoad(&run_offsets[ranked_digit(key)]) + 0u * WORKGROUP_SIZE + lane;
     store_keys_temporary(to, key_decode(key));
+    
   }
-  workgroupBarrier();
-  stage_keys(1u);
+  workgroupBarrier(); stage_keys(1u);
+  
   if (1u * WORKGROUP_SIZE + lane < valid) {
     let key = staged_keys(0u * WORKGROUP_SIZE + lane);
-    let to = atomicLoad(&run_offsets[key_digit(key)]) + 1u * WORKGROUP_SIZE + lane;
+    let to = atomicLoad(&run_offsets[ranked_digit(key)]) + 1u * WORKGROUP_SIZE + lane;
     store_keys_temporary(to, key_decode(key));
+    
   }
 }
 // Writes a tile whose keys are ranked and whose first part is staged.
 fn tile_write(tile: u32, route: u32) {
   if ((route >> 2u) == OUTPUT) { write_output(tile); } else { write_temporary(tile); }
-}
-// Reads keys in the form in which they are ranked.
-fn read_ranked(tile: u32, place: u32) {
-  read_codes(tile, place);
-}
-// Reads them again in the form in which they are written, if that differs.
-fn read_unfixed(tile: u32, place: u32) {
 }
 // The chained state of a pass: a word per tile and bin, {epoch: 1 bit, inclusive: 1 bit, keys: 30 bits}. One bit of epoch
 // is enough, because every dispatch publishes every tile: a word of another epoch is of the previous one. The words lie
@@ -555,8 +553,8 @@ fn count_again(tile: u32, place: u32) -> u32 {
   if (lane < BINS) { atomicStore(&run_offsets[lane], 0u); }
   workgroupBarrier();
   read_codes(tile, place);
-  atomicAdd(&run_offsets[key_digit(key_fixed(keys[0]))], 1u);
-  atomicAdd(&run_offsets[key_digit(key_fixed(keys[1]))], 1u);
+  atomicAdd(&run_offsets[ranked_digit(keys[0])], 1u);
+  atomicAdd(&run_offsets[ranked_digit(keys[1])], 1u);
   workgroupBarrier();
   return atomicLoad(&run_offsets[lane & (BINS - 1u)]);
 }
@@ -638,7 +636,7 @@ fn main(
   use_digit(params.digit);
   let tile = state_enter(number);
   let place = route & 3u;
-  read_ranked(tile, place);
+  read_codes(tile, place);
   if (local == 0u) { atomicStore(&stalled, 0u); }
   var base = 0u;
   if (lane < BINS) {
@@ -652,7 +650,6 @@ fn main(
   let first = wg_exclusive(count).before;
   tile_rank(first);
   look_back_early(tile, base, count);
-  read_unfixed(tile, place);
   stage_keys(0u);
   let before = look_back(tile, place, base);
   if (lane < BINS) {
