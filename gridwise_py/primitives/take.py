@@ -42,14 +42,14 @@ class Take(ItemsKernel):
     shader: ClassVar[str] = "take"
     # A discrete GPU knows few memory pages at once (H200, Vulkan: 8 MiB). From a larger table random items come sooner
     # where each invocation holds many indices, and all go through the table part by part: they read about the same part
-    # at a time (2^26 of u32, at once and by parts, µs: from 16 MiB 988 and 488, from 64 MiB 1,320 and 792, from 256 MiB
-    # 1,541 and 1,625; of indices in order 152 and 152). Few indices do not fill the GPU then.
+    # at a time (2^26 of u32, at once and by parts, µs: from 16 MiB 992 and 528, from 64 MiB 1,322 and 869, from 128 MiB
+    # 1,475 and 1,128; of indices in order 154 and 155, but 185 by 512 × 4; 1,007 by 128 × 8).
     _tables_bytes: ClassVar[tuple[int, int]] = (8 << 20, 128 << 20)
     #: Of a part at most; a table has 8 or more.
     _part_bytes: ClassVar[int] = 4 << 20
     #: Indices of each invocation that a GPU runs at once.
     _least_rounds: ClassVar[int] = 2
-    _shape_of_parts: ClassVar[Shape] = Shape(128, 8)
+    _shape_of_parts: ClassVar[Shape] = Shape(256, 8)
     arguments = (
         Argument("input", length=Product(("outer", "length", "inner")), any_shape=True),
         Argument("indices", datatype="index_datatype", length=Product(("count",)), any_shape=True),

@@ -632,11 +632,11 @@ class StreamPrimitive(Primitive):
         ]
         stage_words = max((int(each["words"]) for each in passes), default=1)
         rows = self._round_rows(shape, stage_words)
-        # Of many heads keys without values are read again by rows (H200, 2^24, runs of 1 and 8: 58.7 µs to 54.5, 35.5
-        # to 34.9; with lengths 85.1 to 78.8, 36.7 to 39.2; but with values 95.7 to 94.8, 54.7 to 61.8).
+        # Of many heads keys alone are read again by rows (H200, 2^24, runs of 1 and 8: 58.7 µs to 54.5, 35.5 to 34.9;
+        # but with lengths 85.1 to 78.8, 36.7 to 39.2, and with values 95.7 to 94.8, 54.7 to 61.8).
         keys = (marks[0]["name"], "late", True)
-        alone = [(each["name"], each["source"], each["bytes"] < 8) for each in fields] == [keys]
-        dense = [*passes[:runs], {**fields[0], "source": "row", "words": 1}] if alone else passes
+        alone = not runs and [(each["name"], each["source"], each["bytes"] < 8) for each in fields] == [keys]
+        dense = [{**fields[0], "source": "row", "words": 1}] if alone else passes
         fits = self.mode.kind != "none" and 4 * shape.workgroup_size * rows * stage_words <= self._stage()
         if self.places is not None:
             emission = "places"

@@ -563,21 +563,26 @@ fn write_row_of_positions(tile: u32, round: u32, k: u32, before: Acc) {
   let rank_0 = sg_lane + (4u * k + 0u) * sg_size;
   let staged_0 = select(0u, stage[stage_begin() + rank_0], rank_0 < length);
   let i_0 = tile * tile_size() + staged_0;
+  let keys_0 = load_keys(i_0);
   let head_before_0 = stage[stage_begin() + max(rank_0, 1u) - 1u];
   let rank_1 = sg_lane + (4u * k + 1u) * sg_size;
   let staged_1 = select(0u, stage[stage_begin() + rank_1], rank_1 < length);
   let i_1 = tile * tile_size() + staged_1;
+  let keys_1 = load_keys(i_1);
   let head_before_1 = stage[stage_begin() + max(rank_1, 1u) - 1u];
   let rank_2 = sg_lane + (4u * k + 2u) * sg_size;
   let staged_2 = select(0u, stage[stage_begin() + rank_2], rank_2 < length);
   let i_2 = tile * tile_size() + staged_2;
+  let keys_2 = load_keys(i_2);
   let head_before_2 = stage[stage_begin() + max(rank_2, 1u) - 1u];
   let rank_3 = sg_lane + (4u * k + 3u) * sg_size;
   let staged_3 = select(0u, stage[stage_begin() + rank_3], rank_3 < length);
   let i_3 = tile * tile_size() + staged_3;
+  let keys_3 = load_keys(i_3);
   let head_before_3 = stage[stage_begin() + max(rank_3, 1u) - 1u];
   if (rank_0 < length) {
     let to = place_in_output(rank_0, round_begin(tile, round), before, round_count(round));
+    if (to < params.room) { store_values(to, keys_0); }
     // A run's length is written by the head behind it.
     if (to > 0u && to <= params.room) {
       store_lengths(to - 1u, select(params.first + i_0 + 1u - run_start, staged_0 - head_before_0, rank_0 > 0u));
@@ -585,6 +590,7 @@ fn write_row_of_positions(tile: u32, round: u32, k: u32, before: Acc) {
   }
   if (rank_1 < length) {
     let to = place_in_output(rank_1, round_begin(tile, round), before, round_count(round));
+    if (to < params.room) { store_values(to, keys_1); }
     // A run's length is written by the head behind it.
     if (to > 0u && to <= params.room) {
       store_lengths(to - 1u, select(params.first + i_1 + 1u - run_start, staged_1 - head_before_1, rank_1 > 0u));
@@ -592,6 +598,7 @@ fn write_row_of_positions(tile: u32, round: u32, k: u32, before: Acc) {
   }
   if (rank_2 < length) {
     let to = place_in_output(rank_2, round_begin(tile, round), before, round_count(round));
+    if (to < params.room) { store_values(to, keys_2); }
     // A run's length is written by the head behind it.
     if (to > 0u && to <= params.room) {
       store_lengths(to - 1u, select(params.first + i_2 + 1u - run_start, staged_2 - head_before_2, rank_2 > 0u));
@@ -599,87 +606,11 @@ fn write_row_of_positions(tile: u32, round: u32, k: u32, before: Acc) {
   }
   if (rank_3 < length) {
     let to = place_in_output(rank_3, round_begin(tile, round), before, round_count(round));
+    if (to < params.room) { store_values(to, keys_3); }
     // A run's length is written by the head behind it.
     if (to > 0u && to <= params.room) {
       store_lengths(to - 1u, select(params.first + i_3 + 1u - run_start, staged_3 - head_before_3, rank_3 > 0u));
     }
-  }
-}
-
-// What is staged for item j of row k of a round, which is item i of the tile.
-var<private> round_keys: array<vec4<u32>, ROUND_ROWS>;
-fn load_keys_of_round(tile: u32, round: u32) {
-  if (tile_is_full(tile)) {
-    round_keys[0] = load4_keys(tile_item(tile, round * ROUND_ROWS + 0u));
-    round_keys[1] = load4_keys(tile_item(tile, round * ROUND_ROWS + 1u));
-  } else {
-    round_keys[0] = load4_keys_guarded(tile_item(tile, round * ROUND_ROWS + 0u), item_count());
-    round_keys[1] = load4_keys_guarded(tile_item(tile, round * ROUND_ROWS + 1u), item_count());
-  }
-}
-fn dense_item_of_keys(i: u32, round: u32, k: u32, j: u32) -> u32 { return item4(round_keys[k], j); }
-fn dense_stage_keys(tile: u32, round: u32) {
-  var rank = Counts();  // in the round, of the first mark of a row
-  dense_stage_row_of_keys(tile, round, 0u, rank);
-  rank += row_count(round * ROUND_ROWS + 0u);
-  dense_stage_row_of_keys(tile, round, 1u, rank);
-  rank += row_count(round * ROUND_ROWS + 1u);
-}
-fn dense_stage_row_of_keys(tile: u32, round: u32, k: u32, first_rank: Counts) {
-  let bits = row_bits(round * ROUND_ROWS + k);
-  let i = tile_item(tile, round * ROUND_ROWS + k) - tile * tile_size();
-  var rank = first_rank + row_rank(round * ROUND_ROWS + k);
-  rank += stage_begin();
-  if (has_mark(bits, 0u)) {
-    stage1(rank, dense_item_of_keys(i + 0u, round, k, 0u));
-    rank++;
-  }
-  if (has_mark(bits, 1u)) {
-    stage1(rank, dense_item_of_keys(i + 1u, round, k, 1u));
-    rank++;
-  }
-  if (has_mark(bits, 2u)) {
-    stage1(rank, dense_item_of_keys(i + 2u, round, k, 2u));
-    rank++;
-  }
-  if (has_mark(bits, 3u)) {
-    stage1(rank, dense_item_of_keys(i + 3u, round, k, 3u));
-    rank++;
-  }
-}
-// Writes a round; `before` has the counts of all items before it.
-fn write_keys_of_round(tile: u32, round: u32, before: Acc) {
-  let length = round_length(tile, round);
-  if (length > 0u * sg_size) { write_row_of_keys(tile, round, 0u, before); }
-  if (length > 4u * sg_size) { write_row_of_keys(tile, round, 1u, before); }
-}
-// Writes as many items as a row has, four for each lane. What is loaded for them is loaded before any of them is written, so that
-// they wait for memory together.
-fn write_row_of_keys(tile: u32, round: u32, k: u32, before: Acc) {
-  let length = round_length(tile, round);
-  let rank_0 = sg_lane + (4u * k + 0u) * sg_size;
-  let item_0 = staged1(stage_begin() + rank_0);
-  let rank_1 = sg_lane + (4u * k + 1u) * sg_size;
-  let item_1 = staged1(stage_begin() + rank_1);
-  let rank_2 = sg_lane + (4u * k + 2u) * sg_size;
-  let item_2 = staged1(stage_begin() + rank_2);
-  let rank_3 = sg_lane + (4u * k + 3u) * sg_size;
-  let item_3 = staged1(stage_begin() + rank_3);
-  if (rank_0 < length) {
-    let to = place_in_output(rank_0, round_begin(tile, round), before, round_count(round));
-    if (to < params.room) { store_values(to, item_0); }
-  }
-  if (rank_1 < length) {
-    let to = place_in_output(rank_1, round_begin(tile, round), before, round_count(round));
-    if (to < params.room) { store_values(to, item_1); }
-  }
-  if (rank_2 < length) {
-    let to = place_in_output(rank_2, round_begin(tile, round), before, round_count(round));
-    if (to < params.room) { store_values(to, item_2); }
-  }
-  if (rank_3 < length) {
-    let to = place_in_output(rank_3, round_begin(tile, round), before, round_count(round));
-    if (to < params.room) { store_values(to, item_3); }
   }
 }
 
@@ -694,14 +625,8 @@ fn dense_emit_tile(tile: u32, before_tile: Acc, count: WorkgroupScan) {
   run_start = select(before_tile.y, params.first + count.before.y, count.before.y > 0u);
   let before_subgroup = with_counts(before_tile, counts_of(count.before));
   var before = before_subgroup;
-  load_keys_of_round(tile, 0u);
   workgroupBarrier();
   write_positions_of_round(tile, 0u, before);
-  before = before_subgroup;
-  workgroupBarrier();
-  dense_stage_keys(tile, 0u);
-  workgroupBarrier();
-  write_keys_of_round(tile, 0u, before);
 }
 // Stages what needs not wait for what comes before the tile.
 fn stage_first(tile: u32, count: WorkgroupScan) {
