@@ -211,15 +211,17 @@ def tables(rows: Sequence[Comparison], level: str) -> list[str]:
 
 
 def losses(rows: Sequence[Comparison]) -> list[str]:
-    """A table of the cases in which a peer is faster by 5 % or more, with the worst length and way of each."""
+    """A table of what a peer does faster by 5 % or more, with the worst data, length and way of each."""
     worst: dict[tuple[str, str, bool], Comparison] = {}
     for row in sorted(rows, key=lambda row: -row.ratio):
         if row.ratio < 0.95:
-            worst[row.machine, row.case, row.n >= 1 << 24] = row
+            worst[row.machine, re.split(", | of ", row.case)[0], row.n >= 1 << 24] = row
     heads = ["GPU", "case", "items", "call", "peer", "ours, µs", "peer, µs", "times as fast"]
     lines = [_row(heads), _row([*["---"] * 5, *["---:"] * 3])]
     for row in sorted(worst.values(), key=lambda row: (row.machine, -row.n, row.ratio)):
-        lines.append(_row([row.machine, row.case, format_count(row.n), row.how, row.peer, *_cells(row, 1e3)]))
+        lines.append(
+            _row([row.machine, row.case, format_count(row.n), row.how.replace(" ", "-"), row.peer, *_cells(row, 1e3)])
+        )
     return [*lines, "", measured(list(worst.values())), ""]
 
 
