@@ -30,7 +30,7 @@ fn run(number: u32, local: u32) {
   let end = min(first + ROWS * WORKGROUP_SIZE * ROW, {{ used.n }});
 //$ if cleared
   // The counts of the next sort begin at 0.
-  for (var k = number * WORKGROUP_SIZE + local; k < {{ cleared }}u; k += max(({{ used.n }} - 1u) / (ROWS * ROW), WORKGROUP_SIZE)) { store_counts(k, 0u); }
+  for (var k = number * WORKGROUP_SIZE + local; k < {{ cleared }}u; k += (({{ used.n }} - 1u) / (ROWS * WORKGROUP_SIZE * ROW) + 1u) * WORKGROUP_SIZE) { store_counts(k, 0u); }
 //$ endif
   if (local < 6u) { atomicStore(&ends[local], 0u); }
 //$ for step in steps

@@ -296,6 +296,9 @@ def test_which_shape_is_used_for_how_many_keys():
     shapes = sort_shapes_for(_caps(), NATIVE, *WORDS["keys"])
     assert [_rank(shapes.at(n)) for n in (1, 1 << 20, (1 << 20) + 1)] == [(512, 8, 1), (512, 8, 1), (512, 20, 2)]
     assert shapes.source == "default"
+    # Pairs with keys of 1 and 2 bytes take fewer.
+    pairs = [sort_shapes_for(_caps(), NATIVE, gw.STORAGE_DATATYPES[name], 1).at(1 << 24) for name in ("u32", "u16")]
+    assert [_rank(shape) for shape in pairs] == [(512, 16, 2), (512, 14, 2)]
     for words in WORDS:
         few, many = _shape(words=words, n=1 << 20), _shape(words=words, n=(1 << 20) + 1)
         assert (few, many) == (_shape(words=words, n=1), _shape(words=words, n=1 << 30))
