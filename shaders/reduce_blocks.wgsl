@@ -9,7 +9,7 @@
 //$ include "lib/workgroup.wgsl"
 //$ include "lib/tile.wgsl"
 //$ include "lib/used_blocks.wgsl"
-//$ include "lib/block_total_" ~ block_total ~ ".wgsl"
+//$ include "lib/block_total.wgsl"
 //$ set finished = "finished(%s)" if partial is defined and partial == "moments" else "%s"
 
 fn run(block: u32, lanes: Lanes) {

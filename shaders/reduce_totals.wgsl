@@ -10,17 +10,13 @@
 //$ include "lib/accumulators.wgsl"
 //$ endif
 
-fn combine_totals() -> Acc {
+fn run(lanes: Lanes) {
+  enter(lanes);
   let each = (params.blocks + WORKGROUP_SIZE - 1u) / WORKGROUP_SIZE;
   let first = (sg_id * sg_size + sg_lane) * each;
   let end = min(first + each, params.blocks);
   var sum = identity();
   for (var i = first; i < end; i++) { sum = combine(sum, load_acc_input(i)); }
-  return wg_scan{{ kinds[-1].suffix }}(sg_reduce{{ kinds[-1].suffix }}(sum)).total;
-}
-
-fn run(lanes: Lanes) {
-  enter(lanes);
-  let whole = combine_totals();
+  let whole = wg_scan{{ kinds[-1].suffix }}(sg_reduce{{ kinds[-1].suffix }}(sum)).total;
   if (local == 0u) { put(0u, whole); }
 }

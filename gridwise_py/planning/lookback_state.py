@@ -111,6 +111,12 @@ class ChainedState:
             "read_by_rmw": self.by_rmw,
         }
 
+    @staticmethod
+    def add_sum_to(builder: PlanBuilder) -> dict[str, Any]:
+        """Add one word for a sum of integers and the number of blocks in it, and return what a kernel with it takes."""
+        states = builder.scratch("states", 2), "array<atomic<u64>>"
+        return {"atomics": {"states": states}, "features": _WIDE, "sums": True}
+
     def parameters(self) -> dict[str, Any]:
         """Return what a plan reports."""
         return {"state": self.form, "spin_limit": self.spin_limit, "read_by_rmw": self.by_rmw}

@@ -72,11 +72,14 @@ class Reduce(ReduceCalls, OperatorPrimitive):
     --------
     execute : takes ``input``, shape (n,), and ``output``, shape (1,).
 
-    Notes ----- One dispatch: each workgroup combines a block of tiles, and the last one to finish combines the blocks'
-    totals. No workgroup waits for another. It reads each item once. An input that is larger than a binding of the
-    device, or a `ChunkedArray`, takes one dispatch per window (``windows`` in ``plan.parameters``) and one that
-    combines all totals. Sources: the last workgroup is that of NVIDIA's sample threadFenceReduction; the blocks are G.
-    Blelloch, "Prefix sums and their applications" (1990).
+    Notes
+    -----
+    One dispatch: each workgroup combines a block of tiles, and the last one to finish combines the blocks' totals. No
+    workgroup waits for another. It reads each item once. Where the device has 64-bit atomics, one word holds the sum
+    of integers of up to 32 bits, and how many blocks are in it. An input that is larger than a binding of the device,
+    or a `ChunkedArray`, takes one dispatch per window (``windows`` in ``plan.parameters``) and one that combines all
+    totals. Sources: the last workgroup is that of NVIDIA's sample threadFenceReduction; the blocks are G. Blelloch,
+    "Prefix sums and their applications" (1990).
 
     **Float sums** round. The result is within γ(h)·Σ|x| of the exact one, where γ(h) = h·u/(1 − h·u), u = 2⁻²⁴, and h
     is the largest number of additions that involve an item (N. Higham, "Accuracy and stability of numerical
@@ -143,15 +146,9 @@ class Reduce(ReduceCalls, OperatorPrimitive):
         if self.op == Moments:
             assert isinstance(self.result_datatype, Struct), "the operator takes nothing else"
             origin = [of.wgsl for _, of in self.result_datatype.fields[1:-2]]
-            return {"block_total": "by_partials", "partial": "moments", "branch_free": True, "origin": origin}
+            return {"partial": "moments", "branch_free": True, "origin": origin}
         if isinstance(self.op, SpreadOp):
-            return {
-                "block_total": "by_partials",
-                "partial": "spread",
-                "branch_free": True,
-                "distances_of": self.op.items,
-                "pads": True,
-            }
+            return {"partial": "spread", "branch_free": True, "distances_of": self.op.items, "pads": True}
         if not (isinstance(self.op, ArgOp) or self.op == ArgMinMax) or self._fusion is None:
             return {}
         # Their order must be that of the indices.
@@ -159,12 +156,9 @@ class Reduce(ReduceCalls, OperatorPrimitive):
         if any(program.steps[k].kind != "index" for k in program.results[1::2]):
             return {}
         assert isinstance(self.result_datatype, Struct), "the operator takes nothing else"
-        kind = self.result_datatype.fields[0][1].wgsl
+        value = self.result_datatype.fields[0][1].wgsl
         sides = [self.op == ArgMax] if isinstance(self.op, ArgOp) else [False, True]
-        return {
-            "block_total": "by_partials", "partial": "arg" if len(sides) == 1 else "arg_ends", "branch_free": True,
-            "ranks": [rank_text(kind, largest) for largest in sides],
-        }  # fmt: skip
+        return {"partial": "arg", "value": value, "sides": [(largest, rank_text(value, largest)) for largest in sides]}
 
     @property
     def _words_held(self) -> int:
@@ -231,10 +225,11 @@ class Reduce(ReduceCalls, OperatorPrimitive):
 
     def _plan_plain(self, builder: PlanBuilder, layout: Layout, shape: Shape, windows: Sequence[BlockWindow]) -> None:
         (only,) = windows
-        operand, state = (
-            only.window.operands["input"],
-            self._state.add_to(builder, only.blocks, words=self._accumulator.words),
-        )
+        operand = only.window.operands["input"]
+        if self.op == Add and self._accumulator.wgsl in ("u32", "i32") and self._state.form == "u64":
+            state = self._state.add_sum_to(builder)
+        else:
+            state = self._state.add_to(builder, only.blocks, words=self._accumulator.words)
         for each in (shape, *self._shapes.others(self._items_in(operand))):
             self._add_blocks(
                 builder, "reduce", "reduce.wgsl", each, input=operand, output=layout["output"],

@@ -16,6 +16,7 @@ fn combine_published(begin: u32, end: u32) -> Acc {
     var spins = 0u;
     while (next < stop && spins < SPIN_LIMIT) {
       var published = state_poll(next);
+      let ahead = state_poll(min(next + 1u, stop - 1u));  // both loads are under way at once
       if (next == again) { published = Published(TOTAL, again_total); }
       if (published.flag == EMPTY) {
         spins += 1u;
@@ -23,6 +24,10 @@ fn combine_published(begin: u32, end: u32) -> Acc {
       }
       sum = combine(sum, published.value);
       next += 1u;
+      if (next < stop && next != again && ahead.flag != EMPTY) {
+        sum = combine(sum, ahead.value);
+        next += 1u;
+      }
     }
     if (local == 0u) { atomicStore(&unseen, NONE); }
     workgroupBarrier();
@@ -33,5 +38,6 @@ fn combine_published(begin: u32, end: u32) -> Acc {
     if (again == NONE) { break; }
     again_total = block_total(again);
   }
-  return wg_scan{{ kinds[-1].suffix }}(sg_reduce{{ kinds[-1].suffix }}(sum)).total;
+//$ set of = kinds[-1].suffix
+  return {{ "best_of_all(sum)" if sides is defined else "wg_scan%s(sg_reduce%s(sum)).total" % (of, of) }};
 }

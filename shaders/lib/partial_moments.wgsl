@@ -28,7 +28,7 @@ fn finished(sum: Acc) -> Acc {
 fn value(x: Acc) -> f32 { return bitcast<f32>(x[1]) - pivot; }
 //$ endif
 
-fn with_tile(sum: Acc, is_first: bool) -> Acc {
+fn with_tile(sum: Acc, tile: u32, is_first: bool) -> Acc {
   var count = 0u;
   var total = 0f;
 //$ if origin

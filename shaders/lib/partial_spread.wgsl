@@ -21,7 +21,7 @@ fn distance(x: Acc) -> f64 {
 //$ endif
 }
 
-fn with_tile(sum: Acc, is_first: bool) -> Acc {
+fn with_tile(sum: Acc, tile: u32, is_first: bool) -> Acc {
   var total = f64(0);
   var squares = f64(0);
 //$ for x in components("tile_items", vecs)

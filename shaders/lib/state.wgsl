@@ -24,29 +24,29 @@ struct Published { flag: u32, value: {{ Value }} }
 
 fn state_tag(flag: u32) -> u32 { return (epoch << 2u) | flag; }
 
-//$ if words > 1
+//$ set parts = words if state == "u64" else 2 * words
+//$ set place = "&states[tile]" if parts == 1 else "&states[%du * tile + %%du]" % parts
 fn state_publish(tile: u32, flag: u32, value: {{ Value }}) {
   if (stalls(tile)) { return; }
 //$ for k in range(words)
+//$ set bits = "value[%d]" % k if words > 1 else "pack(value)"
 //$ if state == "u64"
-  atomicStore(&states[{{ words }}u * tile + {{ k }}u], (u64(state_tag(flag)) << 32u) | u64(value[{{ k }}]));
+  atomicStore({{ place % k if parts > 1 else place }}, (u64(state_tag(flag)) << 32u) | u64({{ bits }}));
 //$ else
-  atomicStore(&states[{{ 2 * words }}u * tile + {{ 2 * k }}u], (state_tag(flag) << 16u) | (value[{{ k }}] & 0xffffu));
-  atomicStore(&states[{{ 2 * words }}u * tile + {{ 2 * k + 1 }}u], (state_tag(flag) << 16u) | (value[{{ k }}] >> 16u));
+  atomicStore({{ place % (2 * k) }}, (state_tag(flag) << 16u) | ({{ bits }} & 0xffffu));
+  atomicStore({{ place % (2 * k + 1) }}, (state_tag(flag) << 16u) | ({{ bits }} >> 16u));
 //$ endif
 //$ endfor
 }
 fn state_poll(tile: u32) -> Published {
-//$ set parts = words if state == "u64" else 2 * words
 //$ for k in range(parts)
-//$ set place = "&states[%du * tile + %du]" % (parts, k)
-  let word_{{ k }} = {{ read % place }};
+  let word_{{ k }} = {{ read % (place % k if parts > 1 else place) }};
   let tag_{{ k }} = {{ "u32(word_%d >> 32u)" % k if state == "u64" else "word_%d >> 16u" % k }};
 //$ endfor
   let ready = (tag_0 >> 2u) == epoch
     && tag_{{ k }} == tag_0  //$ for k in range(1, parts)
   ;
-  return Published(select(EMPTY, tag_0 & 3u, ready), {{ Value }}(
+  return Published(select(EMPTY, tag_0 & 3u, ready), {{ Value if words > 1 else "unpack" }}(
 //$ for k in range(words)
 //$ if state == "u64"
     u32(word_{{ k }} & 0xfffffffflu),
@@ -56,28 +56,3 @@ fn state_poll(tile: u32) -> Published {
 //$ endfor
   ));
 }
-//$ elif state == "u64"
-fn state_publish(tile: u32, flag: u32, value: {{ Value }}) {
-  if (stalls(tile)) { return; }
-  atomicStore(&states[tile], (u64(state_tag(flag)) << 32u) | u64(pack(value)));
-}
-fn state_poll(tile: u32) -> Published {
-  let word = {{ read % "&states[tile]" }};
-  let tag = u32(word >> 32u);
-  return Published(select(EMPTY, tag & 3u, (tag >> 2u) == epoch), unpack(u32(word & 0xfffffffflu)));
-}
-//$ else
-fn state_publish(tile: u32, flag: u32, value: {{ Value }}) {
-  if (stalls(tile)) { return; }
-  let bits = pack(value);
-  atomicStore(&states[2u * tile], (state_tag(flag) << 16u) | (bits & 0xffffu));
-  atomicStore(&states[2u * tile + 1u], (state_tag(flag) << 16u) | (bits >> 16u));
-}
-fn state_poll(tile: u32) -> Published {
-  let low = {{ read % "&states[2u * tile]" }};
-  let high = {{ read % "&states[2u * tile + 1u]" }};
-  let tag = low >> 16u;
-  let ready = tag == (high >> 16u) && (tag >> 2u) == epoch;
-  return Published(select(EMPTY, tag & 3u, ready), unpack((low & 0xffffu) | (high << 16u)));
-}
-//$ endif

@@ -40,7 +40,7 @@ fn enter(lanes: Lanes) {
 //$ for kind in kinds
 //$ set T, of, e = kind.type, kind.suffix, kind.identity
 fn sg_last{{ of }}(x: {{ T }}) -> {{ T }} { return subgroupShuffle(x, sg_size - 1u); }
-//$ if kind.subgroup_exclusive_scan
+//$ if kind.get("subgroup_exclusive_scan")
 fn sg_scan{{ of }}(x: {{ T }}) -> SubgroupScan{{ of }} {
   let exclusive = {{ kind.subgroup_exclusive_scan }}(x);
   return SubgroupScan{{ of }}(exclusive, {{ kind.combine }}(exclusive, x));

@@ -1,4 +1,6 @@
 // From subgroups to the workgroup: combines one value per subgroup, in order.
+//$ set rank = {"suffix": "_rank", "type": "u32", "combine": "max", "identity": "0u", "subgroup_reduce": "subgroupMax"}
+//$ set kinds = [rank] + kinds if sides is defined else kinds
 var<workgroup> wg_totals{{ kind.suffix }}: array<{{ kind.type }}, WORKGROUP_SIZE>;  //$ for kind in kinds
 
 //$ include "lib/subgroup.wgsl"

@@ -342,6 +342,8 @@ def test_both_ends_with_their_indices_at_every_length(device, dtype):
     rng = np.random.default_rng(21)
     for n in (1, 5, 4095, 4097, 70_001):
         items = rng.integers(0, 50, n).astype(dtype)
+        if n > 9999:  # on lavapipe an invocation has both, and the largest last
+            items[0], items[2048::5000] = 0, 60
         if np.dtype(dtype).kind == "f":
             items[rng.random(n) < 0.1] *= dtype(-0.0)
             with_nan = items.copy()
@@ -350,8 +352,7 @@ def test_both_ends_with_their_indices_at_every_length(device, dtype):
             x = gw.asarray(each, device)
             for given_items in (each, x):
                 found = [_number(one) for one in gw.argminmax(given_items, device=device)]
-                np.testing.assert_array_equal(found[:2], _arg_min_max(each)[:2])
-                np.testing.assert_array_equal(found[2:], _arg_min_max(each)[2:])
+                np.testing.assert_array_equal(found, _arg_min_max(each))
             counted = gw.argminmax(x.counted_by(gw.full(1, n // 2 + 1, "u32", device)))
             half = each[: n // 2 + 1]
             assert [_number(one) for one in counted[:2]] == [half.argmin(), half.argmax()]

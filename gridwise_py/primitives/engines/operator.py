@@ -250,8 +250,7 @@ class OperatorPrimitive(Primitive):
         context = operator_context(
             self.op, self.result_datatype, self.mode, fixed_order=self._fixed_order is not None, **memory
         )
-        block_total = "by_quads" if self.op.commutative else "in_order"
-        return {**context, "block_total": block_total, "vecs": shape.vecs, **more}
+        return {**context, "vecs": shape.vecs, **more}
 
     def _add(
         self,

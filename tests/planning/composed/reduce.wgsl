@@ -1,11 +1,9 @@
-// Reduce in one dispatch: each workgroup combines a block of consecutive tiles and publishes its total. The last workgroup
-// to finish combines the totals. Which invocation combines which items is fixed, so a result is the same in every run. A
-// single block publishes nothing.
-// Source: the last block's final step is that of the sample threadFenceReduction in NVIDIA's CUDA toolkit; here a total
-// and its ready flag are one word, so no fence is needed.
-// Forward progress: no workgroup waits for another. The last one to finish knows that all totals were published, but WGSL
-// does not promise that it sees them at once. It recomputes a block whose total it has not seen after SPIN_LIMIT polls.
-// Bindings: params, input, output, and control and states for the totals.
+// Reduce in one dispatch: each workgroup combines a block of consecutive tiles and hands on its total. The last workgroup to
+// finish writes the result. Which invocation combines which items is fixed, so a result is the same in every run. A single
+// block hands on nothing. Forward progress: no workgroup waits for another.
+// Sums of integers: one word holds the number of workgroups that have finished, and above it their sum, whose carries fall
+// off. So whoever finds that it is the last one has the whole sum, too.
+// Bindings: params, input, output, and states for that word, which is 0 between dispatches.
 // Params: n (items of the window); max_blocks; tiles; tiles_per_block; blocks (workgroups that have work); flags
 // (sum of some of RAW_INPUT, RAW_OUTPUT and HAS_CARRY).
 
@@ -22,8 +20,7 @@ struct Params {
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> words_1: array<vec4<u32>>;
 @group(0) @binding(2) var<storage, read_write> words_2: array<vec4<u32>>;
-@group(0) @binding(3) var<storage, read_write> control: array<atomic<u32>>;
-@group(0) @binding(4) var<storage, read_write> states: array<atomic<u64>>;
+@group(0) @binding(3) var<storage, read_write> states: array<atomic<u64>>;
 
 fn load_input(i: u32) -> u32 {
   let k = params.input_offset + i;
@@ -193,11 +190,11 @@ fn tile_total(tile: u32) -> Acc {
   return wg_scan(total).total;
 }
 // The split of the items that count into blocks of tiles: that of an array with so many items.
-// The total of a block of tiles; the same for every invocation. The order of the items does not matter, so every invocation
-// keeps four separate sums until the end.
+// The total of a block of tiles; the same for every invocation.
 fn block_total(block: u32) -> Acc {
   let first = block * params.tiles_per_block;
   let end = min(first + params.tiles_per_block, params.tiles);
+  // The order of the items does not matter, so every invocation keeps four separate sums until the end.
   var sums = quad_of(identity());
   for (var tile = first; tile < end; tile++) {
     tile_load(tile);
@@ -206,98 +203,6 @@ fn block_total(block: u32) -> Acc {
   }
   return wg_scan(sg_reduce(combine(combine(sums.x, sums.y), combine(sums.z, sums.w)))).total;
 }
-// The chained state of a single-pass scan: one word {epoch, flag, value} per tile. It is read and written as a whole,
-// because WGSL's atomics are relaxed and promise no order between two words. Two forms:
-//   u64     one 64-bit atomic: value in the low half, epoch and flag in the high half
-//   u32x2   two 32-bit atomics, each with 16 bits of the value, the epoch and the flag; a pair whose tags differ is
-//           being written and counts as unpublished
-// The epoch tells this dispatch's words from those of the previous one. It lives in the buffer, and the last workgroup to
-// finish increments it, so nothing needs clearing between dispatches. It may wrap: every dispatch publishes every tile, so
-// a word of another epoch is of the previous one, never older.
-const EMPTY: u32 = 0u;      // nothing published in this epoch
-const TOTAL: u32 = 1u;      // the tile's own total
-const INCLUSIVE: u32 = 2u;  // the total of all tiles up to this one
-
-// Counters that the workgroups of a dispatch share: tickets, finished workgroups, and the epoch, which tells this dispatch's
-// state from that of the previous one.
-override EPOCH_BITS: u32 = 30u;
-// Testing only: every STALL_EVERY-th tile never publishes (0: all publish).
-override STALL_EVERY: u32 = 0u;
-
-var<private> epoch: u32;
-
-fn stalls(tile: u32) -> bool { return STALL_EVERY != 0u && (tile + 1u) % max(STALL_EVERY, 1u) == 0u; }
-
-// control: [0] the next ticket, [1] finished workgroups, [2] the epoch.
-// The tile of this workgroup is its number. That saves a ticket's trip to memory, but nothing promises that the workgroups
-// of earlier tiles have started. If they have not, the fallback does their work.
-fn state_enter(workgroup: u32) -> u32 { return workgroup; }
-// Reads the epoch. Invocations call it before they publish or poll.
-fn state_begin() { epoch = atomicLoad(&control[2]); }
-
-// Counts the calling workgroup as finished; true for the last one of `workgroups`. One invocation calls it, after all
-// invocations of the workgroup have published.
-fn state_count_finished(workgroups: u32) -> bool { return atomicAdd(&control[1], 1u) == workgroups - 1u; }
-
-// Prepares the next dispatch: first ticket, next epoch. One invocation of the last workgroup calls it, when no workgroup
-// will read the state again.
-fn state_next_epoch() {
-  atomicStore(&control[0], 0u);
-  atomicStore(&control[1], 0u);
-  atomicStore(&control[2], (epoch + 1u) & ((1u << EPOCH_BITS) - 1u));
-}
-struct Published { flag: u32, value: Acc }
-
-fn state_tag(flag: u32) -> u32 { return (epoch << 2u) | flag; }
-
-fn state_publish(tile: u32, flag: u32, value: Acc) {
-  if (stalls(tile)) { return; }
-  atomicStore(&states[tile], (u64(state_tag(flag)) << 32u) | u64(pack(value)));
-}
-fn state_poll(tile: u32) -> Published {
-  let word = atomicLoad(&states[tile]);
-  let tag = u32(word >> 32u);
-  return Published(select(EMPTY, tag & 3u, (tag >> 2u) == epoch), unpack(u32(word & 0xfffffffflu)));
-}
-// What the last workgroup to finish does: it combines the totals that blocks have published, in their order. It needs
-// block_total(block), for a block whose total is not seen after SPIN_LIMIT polls.
-override SPIN_LIMIT: u32 = 256u;
-const NONE: u32 = 0xffffffffu;
-var<workgroup> unseen: atomic<u32>;
-var<workgroup> unseen_block: u32;
-// Each invocation takes a few consecutive blocks of those from `begin` to `end` - 1.
-fn combine_published(begin: u32, end: u32) -> Acc {
-  let each = (end - begin + WORKGROUP_SIZE - 1u) / WORKGROUP_SIZE;
-  var next = begin + (sg_id * sg_size + sg_lane) * each;
-  let stop = min(next + each, end);
-  var sum = identity();
-  var again = NONE;  // the block that all invocations recompute together
-  var again_total = identity();
-  loop {
-    var spins = 0u;
-    while (next < stop && spins < SPIN_LIMIT) {
-      var published = state_poll(next);
-      if (next == again) { published = Published(TOTAL, again_total); }
-      if (published.flag == EMPTY) {
-        spins += 1u;
-        continue;
-      }
-      sum = combine(sum, published.value);
-      next += 1u;
-    }
-    if (local == 0u) { atomicStore(&unseen, NONE); }
-    workgroupBarrier();
-    if (next < stop) { atomicMin(&unseen, next); }
-    workgroupBarrier();
-    if (local == 0u) { unseen_block = atomicLoad(&unseen); }
-    again = workgroupUniformLoad(&unseen_block);
-    if (again == NONE) { break; }
-    again_total = block_total(again);
-  }
-  return wg_scan(sg_reduce(sum)).total;
-}
-var<workgroup> last_to_finish: u32;
-
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn main(
   @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -307,21 +212,13 @@ fn main(
   let block = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
   if (block >= params.blocks) { return; }
   enter(lanes);
-  // Read before this workgroup counts as finished: the last one to finish increments the epoch.
-  if (params.blocks > 1u) { state_begin(); }
-  let total = block_total(block);
+  var whole = block_total(block);
   if (params.blocks > 1u) {
-    if (is_leader()) {
-      state_publish(block, TOTAL, total);
-      last_to_finish = select(0u, 1u, state_count_finished(params.blocks));
-    }
-    if (workgroupUniformLoad(&last_to_finish) == 0u) { return; }
-    let whole = combine_published(0u, params.blocks);
-    if (is_leader()) {
-      state_next_epoch();
-      put(0u, whole);
-    }
-    return;
+    if (local != 0u) { return; }
+    let before = atomicAdd(&states[0], (u64(pack(whole)) << 32u) | 1lu);
+    if (u32(before & 0xfffffffflu) != params.blocks - 1u) { return; }
+    whole = combine(whole, unpack(u32(before >> 32u)));
+    atomicStore(&states[0], 0lu);
   }
-  if (local == 0u) { put(block, total); }
+  if (local == 0u) { put(0u, whole); }
 }

@@ -575,9 +575,13 @@ fn state_publish(tile: u32, flag: u32, value: Acc) {
   atomicStore(&states[tile], (u64(state_tag(flag)) << 32u) | u64(pack(value)));
 }
 fn state_poll(tile: u32) -> Published {
-  let word = atomicLoad(&states[tile]);
-  let tag = u32(word >> 32u);
-  return Published(select(EMPTY, tag & 3u, (tag >> 2u) == epoch), unpack(u32(word & 0xfffffffflu)));
+  let word_0 = atomicLoad(&states[tile]);
+  let tag_0 = u32(word_0 >> 32u);
+  let ready = (tag_0 >> 2u) == epoch
+  ;
+  return Published(select(EMPTY, tag_0 & 3u, ready), unpack(
+    u32(word_0 & 0xfffffffflu),
+  ));
 }
 // The look-back of a chained scan: one subgroup combines the published totals of several earlier tiles at a time, until
 // it finds one that has published the total of all tiles up to itself. Needs lib/state.wgsl and lib/workgroup.wgsl.
