@@ -63,22 +63,25 @@ fn part_of(x: Range, lane: u32, team: u32) -> Acc {
 }
 // The first invocation gets it.
 fn workgroup_total(x: Range) -> Acc { return team_total(part_of(x, me, WORKGROUP_SIZE), WORKGROUP_SIZE); }
+//$ if team_is_workgroup
+fn do_group(group: u32) {
+  let here = segment(group);
+  let is_short = length_of(here) <= params.piece_items;
+  let total = workgroup_total(Range(here.first, select(here.first, here.end, is_short)));
+  if (me == 0u && is_short) { put_segment(group, total); }
+}
+//$ else
 fn do_group(group: u32) {
   let team = me / params.team;
   let side = min(SIDE, WORKGROUP_SIZE / params.team);
   let s = (team / side * (params.workgroups - params.pieces) + group) * side + team % side;
-  if (local == 0u) { atomicStore(&long_count, 0u); }
   let here = segment(s);
   let is_short = length_of(here) <= params.team_items;
   let lane = me % params.team;
+  if (lane == 0u && !is_short && length_of(here) <= params.piece_items) { long_segments[atomicAdd(&long_count, 1u)] = s; }
   let total = team_total(part_of(Range(here.first, select(here.first, here.end, is_short)), lane, params.team), params.team);
+  if (lane == 0u && is_short && s < params.segments) { put_segment(s, total); }
   workgroupBarrier();
-  if (lane == 0u && s < params.segments) {
-    if (is_short) { put_segment(s, total); }
-    else if (length_of(here) <= params.piece_items) { long_segments[atomicAdd(&long_count, 1u)] = s; }
-  }
-  workgroupBarrier();
-  if (params.team == WORKGROUP_SIZE) { return; }
   if (local == 0u) { long_end = atomicLoad(&long_count); }
   let end = workgroupUniformLoad(&long_end);
   for (var k = 0u; k < end; k++) {
@@ -86,6 +89,7 @@ fn do_group(group: u32) {
     if (me == 0u) { put_segment(long_segments[k], whole); }
   }
 }
+//$ endif
 // The one segment that is too long for a workgroup and has items of a piece, and which these are: where it is the first whole
 // piece, those before it, too. The segment's pieces are those from `begin` to `end` - 1, none if these are equal.
 struct Piece { segment: u32, items: Range, begin: u32, end: u32 }
@@ -107,12 +111,10 @@ fn block_total(number: u32) -> Acc {
 //$ include "lib/combine_published.wgsl"
 var<workgroup> finish: vec2<u32>;  // whether a piece is the last one of its segment to be published, and the epoch
 fn do_piece(number: u32) {
-  // The last workgroup to have read the epoch may end it at once: each keeps its own, and what they publish stays until the next
-  // dispatch. The number to add tells compiler and device to read first.
-  var readers = 0u;
+  // A workgroup for each piece counts its own dispatches, so all have the same epoch.
   if (is_leader()) {
-    state_begin();
-    readers = atomicAdd(&{{ control }}[1], select(1u, 0u, epoch == 0xffffffffu)) + 1u;
+    epoch = atomicLoad(&{{ control }}[number]);
+    atomicStore(&{{ control }}[number], (epoch + 1u) & ((1u << EPOCH_BITS) - 1u));
   }
   let piece = piece_of(number);
   let total = workgroup_total(piece.items);
@@ -122,7 +124,6 @@ fn do_piece(number: u32) {
     if (piece.begin < piece.end) {
       finish.x = select(0u, 1u, atomicAdd(&arrived[piece.begin], 1u) == piece.end - piece.begin - 1u);
     }
-    if (readers == params.pieces) { state_next_epoch(); }
   }
   let end = workgroupUniformLoad(&finish);
   if (end.x == 0u) { return; }

@@ -9,6 +9,7 @@ fn team_total(x: Acc, team: u32) -> Acc {
   var y = x;
   for (var d = 1u; d < min(team, sg_size); d <<= 1u) { y = combine(y, subgroupShuffleDown(y, d)); }
 //$ if team_in_memory
+  {{ "if (team <= %du) { return y; }" % least if least is defined }}
   workgroupBarrier();
   if (sg_lane == 0u) { wg_totals{{ of }}[sg_id] = y; }
   workgroupBarrier();
