@@ -5,6 +5,7 @@ On the host numpy's types come back, but floats of integers of up to 4 bytes are
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
@@ -22,12 +23,11 @@ from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, VALUE_DATATYPES
 from ..types.expression import LEAF_DATATYPES, Expression, Later, Operators, converted, f32, f64, u32
 from ..types.expression_functions import StructExpression
 from ..types.operations import INTEGERS, NUMPY_TYPES
-from ..types.operators import BinOp, Max, Min
 from ..types.options import integer
 from ..types.shapes import broadcast_shape
 from .arguments import Call, argument_array, argument_datatype, deliver, device_of, is_weak, numpy_result
 from .families import describe
-from .reductions import narrow_numbers, reduce
+from .reductions import narrow_numbers
 from .selections import nonzero
 
 _IN_FLOATS = "Of float32; of float16 for float16, of float64 for 8 bytes."
@@ -293,8 +293,9 @@ def popcount(x: Any, out: Any = None, *, device: wgpu.GPUDevice | None = None) -
     return _compute(call, bits, [items], np.uint8, out, device)
 
 
-def _pick(call: str, op: BinOp, function: Callable[..., Any], a: Any, b: Any, out: Any, device: Any) -> Any:
+def _pick(name: str, a: Any, b: Any, out: Any, device: Any) -> Any:
     """Return the smaller or the larger of two items, of numpy's promoted dtype."""
+    call, function = f"gw.{name}()", getattr(expressions, name)
     if _is_later(a, b):
         return _store(call, function(*_beside(call, (a, b))), out)
     made = Call(call, device)
@@ -302,14 +303,9 @@ def _pick(call: str, op: BinOp, function: Callable[..., Any], a: Any, b: Any, ou
     if made.on_gpu:
         raise ArgumentError(f"{call}: an argument is a ChunkedArray; give its chunks one by one")
     first, second = (np.asarray(made.convert(name, datatype)) for name in ("a", "b"))
-    dtype = datatype.dtype
-    if dtype.itemsize == 8 or dtype.kind == "b":  # what expressions do not compare is combined along an axis
-        try:
-            both = np.stack(np.broadcast_arrays(first, second))
-        except ValueError as error:
-            raise LengthError(f"{call}: {error}") from None
-        return deliver(call, reduce(both, op, axis=0, device=device), out)
-    return _compute(call, function, [first, second], dtype, out, device)
+    if datatype.dtype.kind == "b":  # expressions do not compare truths
+        function = operator.or_ if name == "maximum" else operator.and_
+    return _compute(call, function, [first, second], datatype.dtype, out, device)
 
 
 @explained()
@@ -336,13 +332,13 @@ def minimum(a: Any, b: Any, out: Any = None, *, device: wgpu.GPUDevice | None = 
     >>> gw.minimum(np.array([3, 1, 4]), 2)
     array([2, 1, 2])
     """
-    return _pick("gw.minimum()", Min, expressions.minimum, a, b, out, device)
+    return _pick("minimum", a, b, out, device)
 
 
 @explained()
 def maximum(a: Any, b: Any, out: Any = None, *, device: wgpu.GPUDevice | None = None) -> Any:
     """Return the larger of two items, as `minimum` takes them; NaN propagates."""
-    return _pick("gw.maximum()", Max, expressions.maximum, a, b, out, device)
+    return _pick("maximum", a, b, out, device)
 
 
 def _bounds(x: Any, low: Any, high: Any) -> tuple[Any, Any]:

@@ -472,10 +472,11 @@ def test_first_letters_of_kinds():
         gw.sort([2, 1], kind="x")
 
 
-def test_medians_of_bools_and_of_nothing(device):
+def test_medians_and_maxima_of_bools_and_medians_of_nothing(device):
     bools = np.array([[True, False, True], [True, True, False]])
     np.testing.assert_array_equal(gw.median(bools, axis=0), np.median(bools, axis=0))
     assert gw.median(gw.asarray(bools, device)).item() == 1
+    np.testing.assert_array_equal(gw.maximum(*bools, device=device), [True, True, True])
     assert np.isnan(gw.median(np.zeros(0, np.float32)))
     assert np.isnan(gw.quantile(np.zeros((0, 2)), 0.5, axis=0)).all()
 
