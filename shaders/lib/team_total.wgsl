@@ -9,14 +9,13 @@ fn team_total(x: Acc, team: u32) -> Acc {
   var y = x;
   for (var d = 1u; d < min(team, sg_size); d <<= 1u) { y = combine(y, subgroupShuffleDown(y, d)); }
 //$ if team_in_memory
-  {{ "if (team <= %du) { return y; }" % least if least is defined }}
   workgroupBarrier();
   if (sg_lane == 0u) { wg_totals{{ of }}[sg_id] = y; }
   workgroupBarrier();
   if (team > sg_size) {
     // Some subgroups for each lane, and then by shuffles again.
     let subgroups = team / sg_size;
-    let first = me / team * subgroups;
+    let first = (me & ~(team - 1u)) / sg_size;
     let each = (subgroups + sg_size - 1u) / sg_size;
     y = identity();
     for (var s = sg_lane * each; s < min(sg_lane * each + each, subgroups); s++) { y = combine(y, wg_totals{{ of }}[first + s]); }
