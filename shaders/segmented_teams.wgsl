@@ -64,26 +64,28 @@ fn part_of(x: Range, lane: u32, team: u32) -> Acc {
 // The first invocation gets it.
 fn workgroup_total(x: Range) -> Acc { return team_total(part_of(x, me, WORKGROUP_SIZE), WORKGROUP_SIZE); }
 fn do_group(group: u32) {
-  let team = me / params.team;
-  let side = min(SIDE, WORKGROUP_SIZE / params.team);
-  let s = (team / side * (params.workgroups - params.pieces) + group) * side + team % side;
+  // All are powers of two, and shifts are faster than divisions.
+  let of_team = countTrailingZeros(params.team);
+  let of_side = min(countTrailingZeros(SIDE), countTrailingZeros(WORKGROUP_SIZE) - of_team);
+  let number = me >> of_team;
+  let side = (number >> of_side) * (params.workgroups - params.pieces) + group;
+  var s = (side << of_side) + (number & ((1u << of_side) - 1u));
   if (local == 0u) { atomicStore(&long_count, 0u); }
-  let here = segment(s);
-  let is_short = length_of(here) <= params.team_items;
-  let lane = me % params.team;
-  let total = team_total(part_of(Range(here.first, select(here.first, here.end, is_short)), lane, params.team), params.team);
-  workgroupBarrier();
-  if (lane == 0u && s < params.segments) {
-    if (is_short) { put_segment(s, total); }
-    else if (length_of(here) <= params.piece_items) { long_segments[atomicAdd(&long_count, 1u)] = s; }
-  }
-  workgroupBarrier();
-  if (params.team == WORKGROUP_SIZE) { return; }
-  if (local == 0u) { long_end = atomicLoad(&long_count); }
-  let end = workgroupUniformLoad(&long_end);
-  for (var k = 0u; k < end; k++) {
-    let whole = workgroup_total(segment(long_segments[k]));
-    if (me == 0u) { put_segment(long_segments[k], whole); }
+  // First each team its segment, then the workgroup one after the other of those that are long for a team.
+  for (var k = 0u; ; k++) {
+    let here = segment(s);
+    let team = select(WORKGROUP_SIZE, params.team, k == 0u);
+    let is_first = (me & (team - 1u)) == 0u;
+    let is_short = length_of(here) <= select(params.piece_items, params.team_items, k == 0u);
+    let total = team_total(part_of(Range(here.first, select(here.first, here.end, is_short)), me & (team - 1u), team), team);
+    if (is_first && is_short && s < params.segments) { put_segment(s, total); }
+    if (params.team_items == params.piece_items) { return; }
+    workgroupBarrier();
+    if (is_first && !is_short && length_of(here) <= params.piece_items) { long_segments[atomicAdd(&long_count, 1u)] = s; }
+    workgroupBarrier();
+    if (local == 0u) { long_end = atomicLoad(&long_count); }
+    if (k == workgroupUniformLoad(&long_end)) { return; }
+    s = long_segments[k];
   }
 }
 // The one segment that is too long for a workgroup and has items of a piece, and which these are: where it is the first whole
@@ -95,8 +97,8 @@ fn piece_of(number: u32) -> Piece {
   let whole = segment(s);
   let begin = (whole.first + params.piece_items - 1u) / params.piece_items;
   if (length_of(whole) <= params.piece_items || begin > number) { return Piece(); }
-  let end = (whole.end - 1u) / params.piece_items + 1u;
-  return Piece(s, Range(select(first, whole.first, begin == number), min(first + params.piece_items, whole.end)), begin, end);
+  let items = Range(select(first, whole.first, begin == number), min(first + params.piece_items, whole.end));
+  return Piece(s, items, begin, (whole.end - 1u) / params.piece_items + 1u);
 }
 var<workgroup> again_value: Acc;
 fn block_total(number: u32) -> Acc {
@@ -105,28 +107,25 @@ fn block_total(number: u32) -> Acc {
   return workgroupUniformLoad(&again_value);
 }
 //$ include "lib/combine_published.wgsl"
-var<workgroup> finish: vec2<u32>;  // whether a piece is the last one of its segment to be published, and the epoch
+var<workgroup> finish: vec2<u32>;  // whether this workgroup goes on, and the epoch
 fn do_piece(number: u32) {
-  // The last workgroup to have read the epoch may end it at once: each keeps its own, and what they publish stays until the next
-  // dispatch. The number to add tells compiler and device to read first.
-  var readers = 0u;
-  if (is_leader()) {
-    state_begin();
-    readers = atomicAdd(&{{ control }}[1], select(1u, 0u, epoch == 0xffffffffu)) + 1u;
-  }
+  // A piece's workgroup counts its dispatches, so all have the same epoch; and publishes in each, if only that it has nothing.
+  if (is_leader()) { epoch = atomicLoad(&{{ control }}[number]); }
   let piece = piece_of(number);
+  if (is_leader()) {
+    atomicStore(&{{ control }}[number], (epoch + 1u) & ((1u << EPOCH_BITS) - 1u));
+    finish = vec2<u32>(piece.end - piece.begin, epoch);
+    if (finish.x == 0u) { state_publish(number, EMPTY, identity()); }
+  }
+  let start = workgroupUniformLoad(&finish);
+  if (start.x == 0u) { return; }
+  epoch = start.y;
   let total = workgroup_total(piece.items);
   if (is_leader()) {
     state_publish(number, TOTAL, total);
-    finish = vec2<u32>(0u, epoch);
-    if (piece.begin < piece.end) {
-      finish.x = select(0u, 1u, atomicAdd(&arrived[piece.begin], 1u) == piece.end - piece.begin - 1u);
-    }
-    if (readers == params.pieces) { state_next_epoch(); }
+    finish.x = select(0u, 1u, atomicAdd(&arrived[piece.begin], 1u) == start.x - 1u);
   }
-  let end = workgroupUniformLoad(&finish);
-  if (end.x == 0u) { return; }
-  epoch = end.y;
+  if (workgroupUniformLoad(&finish).x == 0u) { return; }
   let whole = combine_published(piece.begin, piece.end);
   if (is_leader()) {
     put_segment(piece.segment, whole);

@@ -38,11 +38,7 @@ from .scan import KINDS, ScanKind
 # with it and 540 without.
 _SHORT_SEGMENT = 12
 # Tables of shapes, for segments of fewer items than this on average; longer ones have the table of `_kernel`.
-_SHAPES_OF_SEGMENTS = (
-    (4, "segmented_reduce_tiny"),
-    (_SHORT_SEGMENT, "segmented_reduce"),
-    (48, "segmented_reduce_medium"),
-)
+_SHAPE_TABLES = (4, "segmented_reduce_tiny"), (_SHORT_SEGMENT, "segmented_reduce"), (48, "segmented_reduce_medium")
 # Up to so many items, or where segments have so many on average, each segment has a team of invocations.
 _ITEMS_OF_TEAMS, _SEGMENT_OF_TEAMS = 1 << 22, 48
 # A team combines so many times the items that it loads at once, before the whole workgroup helps.
@@ -280,21 +276,20 @@ class SegmentedReduce(_ByOffsets):
 
     def _shapes_of(self, segments: int, n: int) -> Shapes[Shape]:
         """Return the shapes for segments of so many items on average."""
-        named = (name for most, name in _SHAPES_OF_SEGMENTS if n < most * segments)
+        named = (name for most, name in _SHAPE_TABLES if n < most * segments)
         return self._shapes_by_name[next(named, self._kernel)]
 
     @cached_property
     def _shapes_by_name(self) -> dict[str, Shapes[Shape]]:
-        if self._fixed_order is not None:
-            return {name: self._shapes for _, name in _SHAPES_OF_SEGMENTS}
-        return {name: self._shapes_for(name, self.tuning) for _, name in _SHAPES_OF_SEGMENTS}
+        fixed = self._fixed_order is not None
+        return {name: self._shapes if fixed else self._shapes_for(name, self.tuning) for _, name in _SHAPE_TABLES}
 
     def _forms(self, n: int, segments: int) -> list[tuple[Shape, bool]]:
         """Return the shape of blocks, and whether they have the path for short segments; then those of others."""
         fixed, is_cpu = self._fixed_order is not None, self.capabilities.is_cpu
         # On CPU adapters there is one text.
         forms = [(self._shapes_of(segments, n).at(n), not fixed and (is_cpu or n < _SHORT_SEGMENT * segments))]
-        for average in (1, *(most for most, _ in _SHAPES_OF_SEGMENTS)):
+        for average in (1, *(most for most, _ in _SHAPE_TABLES)):
             short = not fixed and (is_cpu or average < _SHORT_SEGMENT)
             forms += [(shape, short) for _, shape in self._shapes_of(1, average).rows]
         return list(dict.fromkeys(forms))
@@ -308,11 +303,12 @@ class SegmentedReduce(_ByOffsets):
         by_teams = has_teams and (n <= _ITEMS_OF_TEAMS or n >= _SEGMENT_OF_TEAMS * segments)
         self._reduce_blocks(builder, layout, windows, sibling=by_teams)
         reported = self._blocks_parameters(shapes.at(n), shapes, windows)
-        if not has_teams:
-            return reported
-        shape = self._add_teams(builder, layout, windows[0].window, sibling=not by_teams)
-        teams = {"workgroup_size": shape.workgroup_size, "vecs": shape.vecs, "blocks": 0, **self._state.parameters()}
-        return {**reported, **(teams if by_teams else {})}
+        if has_teams:
+            shape = self._add_teams(builder, layout, windows[0].window, sibling=not by_teams)
+            if by_teams:
+                reported |= {"workgroup_size": shape.workgroup_size, "vecs": shape.vecs, "blocks": 0}
+                reported |= self._state.parameters()
+        return reported
 
     def _reduce_blocks(
         self, builder: PlanBuilder, layout: Layout, windows: Sequence[BlockWindow], sibling: bool
@@ -344,26 +340,28 @@ class SegmentedReduce(_ByOffsets):
         """Add the kernel in which each segment has a team; return its shape."""
         n, segments = self._items_in(layout["items"]), segments_of(self.name, layout)
         average, table = max(1, n // segments), self._shapes_by_name["segmented_reduce_medium"]
-        # More invocations leave multiprocessors idle: 2^24 items in segments of 2^12, 2^14, 2^16 on an H200 take 19.9,
-        # 18.9, 19.3 µs with 256 × 8, 35.6, 31.6, 23.0 with 1024 × 4. Each computes with all its loads, also where a
-        # segment has ended: 2^20 items in segments of 1 take 13.6, 16.2, 23.3 µs with 2, 4, 8; 2^24 in segments of 64
-        # 23.9, 21.5, 25.7.
-        usual, vecs = table.at(_ITEMS_OF_TEAMS), 2 if average < _SEGMENT_OF_TEAMS else 4 if average < 256 else 8
-        every = sorted((2, 4, 8) if table.source == "default" else (usual.vecs,), key=lambda each: each != vecs)
-        shape, *others = (replace(usual, vecs=each) for each in every)
+        # Longer segments have more invocations. (H200: NUMBERS.) Each computes with all its loads, also where a segment
+        # has ended: 2^20 items in segments of 1 take 13.6, 16.2, 23.3 µs with 2, 4, 8.
+        usual, most = table.at(_ITEMS_OF_TEAMS), self.capabilities.limits["max-compute-invocations-per-workgroup"]
+        every, size = 3 * [usual], usual.workgroup_size
+        if table.source == "default":
+            forms = (size, 2), (size, 4), (min(2 * size, most), 8)
+            every = [replace(usual, workgroup_size=size, vecs=vecs) for size, vecs in forms]
+        shape = every[(average >= _SEGMENT_OF_TEAMS) + (average > 16 * size)]
         size, at_once, blocks = shape.workgroup_size, 4 * shape.vecs, shape.max_blocks
         team = min(size, 1 << (-(-average // at_once) - 1).bit_length())
         # A workgroup does two average segments alone where that is soon done, or there are enough of them.
-        alone = 2 * average if average <= 2 * shape.tile_items or 4 * segments >= blocks else 0
+        alone = 2 * average if average <= 4 * shape.tile_items or 4 * segments >= blocks else 0
         piece = max(shape.tile_items, -(-n // (4 * blocks)) * 4, alone)
         pieces = -(-n // piece) if n > piece else 0
         state = self._state.add_to(builder, max(1, pieces), words=self._accumulator.words)
-        state["atomics"]["arrived"] = builder.scratch("arrived", max(1, pieces)), "array<atomic<u32>>"
+        for name in ("control", "arrived"):
+            state["atomics"][name] = builder.scratch(name, max(4, pieces)), "array<atomic<u32>>"
         params = {
             "team": team, "team_items": piece if team == size else min(piece, _ROUNDS_OF_TEAM * team * at_once),
             "piece_items": piece, "pieces": pieces, "workgroups": pieces - (-segments // (size // team)),
         }  # fmt: skip
-        for each in (shape, *others):
+        for each in dict.fromkeys(every):
             self._add_kernel(
                 builder, self._label, "segmented_teams.wgsl", each, layout, window, params=params, items=n,
                 extent="workgroups", sibling=sibling or each != shape, tickets=False, team_is_workgroup=False,

@@ -15,7 +15,7 @@ fn team_total(x: Acc, team: u32) -> Acc {
   if (team > sg_size) {
     // Some subgroups for each lane, and then by shuffles again.
     let subgroups = team / sg_size;
-    let first = me / team * subgroups;
+    let first = (me & ~(team - 1u)) / sg_size;
     let each = (subgroups + sg_size - 1u) / sg_size;
     y = identity();
     for (var s = sg_lane * each; s < min(sg_lane * each + each, subgroups); s++) { y = combine(y, wg_totals{{ of }}[first + s]); }
