@@ -476,7 +476,7 @@ def test_medians_and_maxima_of_bools_and_medians_of_nothing(device):
     bools = np.array([[True, False, True], [True, True, False]])
     np.testing.assert_array_equal(gw.median(bools, axis=0), np.median(bools, axis=0))
     assert gw.median(gw.asarray(bools, device)).item() == 1
-    np.testing.assert_array_equal(gw.maximum(*bools, device=device), [True, True, True])
+    assert gw.maximum(*bools, device=device).all()
     assert np.isnan(gw.median(np.zeros(0, np.float32)))
     assert np.isnan(gw.quantile(np.zeros((0, 2)), 0.5, axis=0)).all()
 

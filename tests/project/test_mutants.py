@@ -68,16 +68,7 @@ def test_mutants_are_killed_or_live_and_lost_ones_are_named(tmp_path):
     stored.write_text(json.dumps([*rows, {**rows[0], "old": "gone", "struck": "not tried"}]))
 
     def run(*words):
-        command = [
-            sys.executable,
-            str(SCRIPTS / "mutate.py"),
-            "--file",
-            str(stored),
-            "--tree",
-            str(tree),
-            "--cpu-s",
-            "1",
-        ]
+        command = [sys.executable, SCRIPTS / "mutate.py", f"--file={stored}", f"--tree={tree}", "--cpu-s=1"]
         return subprocess.run([*command, *words], capture_output=True, text=True, timeout=300)
 
     def killers(name):
