@@ -304,7 +304,7 @@ def _pick(name: str, a: Any, b: Any, out: Any, device: Any) -> Any:
         raise ArgumentError(f"{call}: an argument is a ChunkedArray; give its chunks one by one")
     first, second = (np.asarray(made.convert(name, datatype)) for name in ("a", "b"))
     if datatype.dtype.kind == "b":  # expressions do not compare truths
-        function = operator.or_ if name == "maximum" else operator.and_
+        function = getattr(operator, "or_" if name == "maximum" else "and_")
     return _compute(call, function, [first, second], datatype.dtype, out, device)
 
 
