@@ -569,8 +569,7 @@ class BinnedPrimitive(Primitive):
         return max(1, min(wanted, worth, fitting, -(-n // max(shape.tile_items, _LEAST_ITEMS))))
 
     def _operator_context(self) -> dict[str, Any]:
-        mode = self.capabilities.subgroup_mode(False)
-        return operator_context(self._op, self.result_datatype, mode)
+        return operator_context(self._op, self.result_datatype, self.capabilities.subgroup_mode(False))
 
     def _add_counts(
         self, builder: PlanBuilder, layout: Layout, window: Window, tables: Operand, shape: Shape, blocks: int, *,

@@ -218,5 +218,4 @@ class MatMul(TwoInputsCalls, Primitive):
         return bound
 
     def _matrix(self, items: np.ndarray, name: str) -> np.ndarray:
-        shape = (self.m, self.k) if name == "a" else (self.k, self.n)
-        return items.astype(np.float64).reshape(shape)
+        return items.astype(np.float64).reshape((self.m, self.k) if name == "a" else (self.k, self.n))

@@ -41,6 +41,10 @@ class Waiting:
         self._capabilities, self._device, self._state = capabilities, device, state
         self._may_be_first = device is not None and capabilities.lookback is None and not capabilities.is_cpu
         self._tuning = tuning
+        names = ("subgroup", "subgroup-barrier") if mode.kind == "native" else ()
+        #: What kernels with subgroups need, and what their barriers wait for.
+        self.features = tuple(name for name in names if name in capabilities.features)
+        self.barrier = "subgroup" if len(self.features) > 1 else "workgroup"
         #: Tiles that each lane reads at once.
         self.look: int = look_back_tiles(mode) if tuning.look is None else tuning.look
         #: Unsuccessful polls before a tile is computed again.

@@ -64,8 +64,7 @@ def shapes_for(
     rows = tuple((up_to, _fit(Shape(**fields), capabilities, mode)) for up_to, fields in known)
     chosen = _chosen(kernel, tuning)
     if chosen:
-        fields = dict(KERNELS[kernel].rows(capabilities)[-1][1])
-        shapes = Shapes(((None, Shape(**(fields | chosen))),), "argument")
+        shapes = Shapes(((None, replace(rows[-1][1], **chosen)),), "argument")
     else:
         tuned = ((above, up_to, Shape(**fields)) for above, up_to, fields in ranges_of(kernel, capabilities))
         shapes = overlay(rows, [one for one in tuned if _objection(one[2], capabilities, mode) is None])

@@ -398,15 +398,13 @@ def test_an_expression_of_arrays_is_stored(device):
     condition = gw.asarray(x > 3)
     assert condition.dtype == bool
     np.testing.assert_array_equal(condition.to_numpy(), a > 3)
-    mean = gw.asarray(np.float32([10]), device)
-    np.testing.assert_array_equal(gw.asarray(x - mean).to_numpy(), a - 10)
+    np.testing.assert_array_equal(gw.asarray(x - gw.asarray(np.float32([10]), device)).to_numpy(), a - 10)
     np.testing.assert_array_equal(gw.asarray(gw.flip(x)).to_numpy(), a[::-1])
     assert gw.sum(gw.flip(x)).item() == a.sum(), "of arrays that are read in any order alone"
     np.testing.assert_array_equal(gw.asarray(gw.index * 3, device, size=7).to_numpy(), 3 * np.arange(7))
     with pytest.raises(gw.ArgumentError, match="size="):
         gw.asarray(gw.index * 3, device)
-    shaped = gw.asarray(a[:1_000].reshape(10, 100), device)
-    assert gw.asarray(shaped + 1).shape == (10, 100)
+    assert gw.asarray(gw.asarray(a[:1_000].reshape(10, 100), device) + 1).shape == (10, 100)
 
 
 def test_a_total_beside_an_array_of_any_length(device):

@@ -446,8 +446,7 @@ def test_a_benchmark_and_its_roofline(tmp_path):
     # Beside copies of arrays as large, which are in the run and among its ceilings.
     copy, _, single, _ = (entry.rates.peak_gbytes_per_s for entry in document.results)
     assert copy == single
-    sizes = {point.moved_bytes for point in document.device.calibration.copy}
-    assert {2 * 4 * 96**2, 2 * 2 * 96**2} <= sizes
+    assert {2 * 4 * 96**2, 2 * 2 * 96**2} <= {point.moved_bytes for point in document.device.calibration.copy}
     (row,) = (line for line in done.output.splitlines() if line.startswith("matmul f32"))
     (heading,) = (line for line in done.output.splitlines() if "G items/s" in line and "of copy" in line)
     assert row.count("%") == 2 + ("of peak" in heading), "its interval, and of copy; where it is shown, of peak"

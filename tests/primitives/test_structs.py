@@ -173,8 +173,7 @@ def test_one_shot_functions_take_structured_arrays_and_out(device):
     assert gw.reduce(items, TRIANGULAR, out=total, device=device) is total
     assert total[()] == want[-1]
     assert gw.reduce(items, TRIANGULAR, device=device) == want[-1]
-    swapped = items.astype(items.dtype.newbyteorder())
-    _assert_same(gw.scan(swapped, TRIANGULAR, device=device), want)
+    _assert_same(gw.scan(items.astype(items.dtype.newbyteorder()), TRIANGULAR, device=device), want)
     on_gpu = gw.empty(777, Heisenberg, device)
     gw.scan(gw.asarray(items[::-1], device), TRIANGULAR, out=on_gpu)
     _assert_same(on_gpu.to_numpy(), _prefixes(3, items[::-1]))

@@ -51,8 +51,7 @@ class Classified:
 
 def count_invalid(classes: Sequence[SampleClass]) -> dict[str, int]:
     """Return how many samples are in each invalid class."""
-    counts = Counter(c.value for c in classes if c is not SampleClass.VALID)
-    return dict(sorted(counts.items()))
+    return dict(sorted(Counter(c.value for c in classes if c is not SampleClass.VALID).items()))
 
 
 def classify(

@@ -18,8 +18,7 @@ _ENTROPIES = {"entropy_0.811": 2, "entropy_0.544": 3, "entropy_0.337": 4, "entro
 
 
 def _bits(rng: np.random.Generator, n: int, dtype: np.dtype) -> np.ndarray:
-    words = rng.integers(0, 1 << 32, -(-n * dtype.itemsize // 4), dtype=np.uint32)
-    return words.view(f"u{dtype.itemsize}")[:n]
+    return rng.integers(0, 1 << 32, -(-n * dtype.itemsize // 4), dtype=np.uint32).view(f"u{dtype.itemsize}")[:n]
 
 
 def _uniform(rng: np.random.Generator, n: int, dtype: np.dtype) -> np.ndarray:

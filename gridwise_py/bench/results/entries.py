@@ -128,8 +128,7 @@ def results_document(
     results: list[Result] = []
     for m in measurements:
         # Measurements of one case are its rounds.
-        name = (m.primitive, m.mode, m.n, tuple(sorted(m.case.items())))
-        place = seen.setdefault(name, [len(seen), -1])
+        place = seen.setdefault((m.primitive, m.mode, m.n, tuple(sorted(m.case.items()))), [len(seen), -1])
         place[1] += 1
         results.append(result_of(m, position=place[0], round_number=place[1]))
     return replace(run_header(device, protocol=protocol, seed=seed, **header), results=tuple(results))
