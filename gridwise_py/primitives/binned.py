@@ -215,8 +215,7 @@ def thresholds(edges: np.ndarray | Sequence[float], dtype: np.dtype, *, closed: 
     last_of = -_first_from(-end) if closed else _first_from(end) - 1
     if firsts_of[0] > most or last_of < least:
         return np.array([most, least], dtype=dtype)  # no item is in a bin
-    kept = [max(first, least) for first in firsts_of if first <= most]
-    return np.array([*kept, min(last_of, most)], dtype=dtype)
+    return np.array([*(max(first, least) for first in firsts_of if first <= most), min(last_of, most)], dtype=dtype)
 
 
 def _first_from(number: float) -> int:

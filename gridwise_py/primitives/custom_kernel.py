@@ -346,8 +346,7 @@ class Kernel(Primitive):
     ) -> Plan:
         """Return the plan on these buffers; without any, a plan that is only compiled."""
         uniforms = {name: BufferSpec(name, "params", 4 * len(words), words) for name, words in values.items()}
-        nowhere = {name: BufferSpec(name, "argument", 16) for name in self._bindings}
-        specs = {**nowhere, **uniforms, **arguments}
+        specs = {**{name: BufferSpec(name, "argument", 16) for name in self._bindings}, **uniforms, **arguments}
         key = sha256(self._wgsl)
         bindings = sorted(
             (Binding(each.binding, specs[name].name, cast(Any, each.access)) for name, each in self._bindings.items()),

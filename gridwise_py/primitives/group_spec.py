@@ -260,8 +260,7 @@ def _key_columns(keys: Any, what: str) -> dict[str, Any]:
     if isinstance(keys, Mapping):
         named = {f"output_keys_{name}": each for name, each in cast(Mapping[str, Any], keys).items()}
     elif isinstance(keys, (tuple, list)):
-        listed = cast(Sequence[Any], keys)
-        named = {f"output_keys_{k}": each for k, each in enumerate(listed)}
+        named = {f"output_keys_{k}": each for k, each in enumerate(cast(Sequence[Any], keys))}
     else:
         return {"output_keys": keys}
     if not named:
@@ -305,8 +304,7 @@ def _keys(
         )
     if len(nodes) == 1 and nodes[0].type in ("u32", "i32"):
         key = found[0]
-        node = bitcast("u32", nodes[0]) if key.bits < 32 else nodes[0]
-        return tuple(found), [node], None
+        return tuple(found), [bitcast("u32", nodes[0]) if key.bits < 32 else nodes[0]], None
     return _packed(nodes, found)
 
 

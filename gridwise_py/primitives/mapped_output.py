@@ -56,8 +56,7 @@ class MappedOutput(OfProgram):
     def writes(self, layout: Layout, name: str = "output") -> Layout:
         """Return a layout whose output takes the expression, for the plan."""
         words = len(self._result.fields) if isinstance(self._result, Struct) else 0
-        order = [_place(self._result, each) for each in self.flat.names]
-        program = self.flat.program.with_leaves(order)
+        program = self.flat.program.with_leaves([_place(self._result, each) for each in self.flat.names])
         sink = Sink.of(
             layout[name], program=program, words=words, numbers=self.flat.numbers,
             scalars=self.flat.scalar_words(layout.values_given),

@@ -200,8 +200,7 @@ class MatMul(TwoInputsCalls, Primitive):
     def _reference(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Return the product in float64, rounded once, shape (m·n,)."""
         with np.errstate(all="ignore"):
-            product = self._matrix(a, "a") @ self._matrix(b, "b")
-            return product.astype(self.datatype.dtype).reshape(-1)
+            return (self._matrix(a, "a") @ self._matrix(b, "b")).astype(self.datatype.dtype).reshape(-1)
 
     def error_bound(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Return the largest error allowed for each item: (k + 1)·eps·(|a| @ |b|), and the rounding of the output.

@@ -256,8 +256,7 @@ class MergeSort(MergeSortCalls, Primitive):
         items = arrays["input"]
         order, run = np.arange(items.size), 1
         while run < items.size:
-            pairs = -(-items.size // (2 * run))
-            runs = np.minimum(run * np.arange(2 * pairs + 1), items.size)
+            runs = np.minimum(run * np.arange(2 * -(-items.size // (2 * run)) + 1), items.size)
             order = order[merged_order(self._order, items[order], runs)]
             run *= 2
         return items[order] if self.value_datatype is None else (items[order], arrays["values"][order])

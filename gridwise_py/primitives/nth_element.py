@@ -205,6 +205,5 @@ class NthElement(NthElementCalls, Primitive):
         """Return numpy's result for the same input."""
         if not input.size:
             return np.zeros(places.size, input.dtype)
-        order = np.argsort(key_codes(input), kind="stable")
-        found = input[order[np.minimum(places, input.size - 1)]]
+        found = input[np.argsort(key_codes(input), kind="stable")[np.minimum(places, input.size - 1)]]
         return found + input.dtype.type(0) if input.dtype.kind == "f" else found

@@ -377,8 +377,7 @@ class ReduceAxis(InputOutputCalls, OperatorPrimitive):
             # Pairwise halving keeps the order and needs few calls; the operator is associative.
             while array.shape[1] > 1:
                 odd = array[:, -1:] if array.shape[1] % 2 else array[:, :0]
-                pairs = self.op.numpy(array[:, :-1:2], array[:, 1::2]).astype(dtype)
-                array = np.concatenate([pairs, odd], axis=1)
+                array = np.concatenate([self.op.numpy(array[:, :-1:2], array[:, 1::2]).astype(dtype), odd], axis=1)
         return array.reshape(-1)
 
 

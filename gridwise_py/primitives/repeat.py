@@ -169,8 +169,7 @@ class Repeat(RepeatCalls, Primitive):
         parameters: dict[str, Any] = {}
         if self.by == "counts":
             ends = builder.scratch("ends", segments)
-            scanned = {"input": layout["counts"], "output": ends}
-            parameters = builder.include("ends", self._scan, scanned, counted=True)
+            parameters = builder.include("ends", self._scan, {"input": layout["counts"], "output": ends}, counted=True)
             reads: dict[str, Operand] = {"ends": ends}
         else:
             reads = {"offsets": layout["offsets"]}

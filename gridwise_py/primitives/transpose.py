@@ -212,5 +212,4 @@ class Transpose(InputOutputCalls, Primitive):
 
     def _reference(self, input: np.ndarray) -> np.ndarray:
         """Return numpy's result for the same input, shape (batch · rows · columns,)."""
-        matrices = input.reshape(self.batch, self.rows, self.columns)
-        return np.ascontiguousarray(matrices.transpose(0, 2, 1)).reshape(-1)
+        return np.ascontiguousarray(input.reshape(self.batch, self.rows, self.columns).transpose(0, 2, 1)).reshape(-1)

@@ -75,8 +75,7 @@ class VectorAdd(TwoInputsCalls, Elementwise):
         return Add.accumulator(self.datatype).params if self._combines else {}
 
     def _units(self) -> dict[str, int] | None:
-        unit_bytes = 4 * self.datatype.itemsize_bytes
-        return dict.fromkeys(("a", "b", "output"), unit_bytes) if self._combines else None
+        return dict.fromkeys(("a", "b", "output"), 4 * self.datatype.itemsize_bytes) if self._combines else None
 
     @staticmethod
     def _reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:

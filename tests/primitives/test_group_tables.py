@@ -115,8 +115,7 @@ def test_bits_above_those_of_keys_are_ignored(device):
 
 def test_several_columns_and_expressions(device):
     rows = rows_of(5000, 2**32)
-    flag = gw.i32("y") > 0
-    keys = {"a": K & 0x1F, "b": flag, "c": gw.i32("y") & 0xFF}
+    keys = {"a": K & 0x1F, "b": gw.i32("y") > 0, "c": gw.i32("y") & 0xFF}
     group = Tabled(device, keys, total=(X * 2 + 1, gw.Add), key_bits=(5, 1, 8))
     run = check(group, device, rows)
     assert run.plan.parameters["by"] == "tables"

@@ -65,8 +65,7 @@ def test_datatypes_have_the_bins_of_numpy(device, dtype, bins, limits):
     x = np.random.default_rng(bins).normal(size=3001)
     x = x.astype(kind) if kind.kind == "f" else (60 * x).astype(np.int64).astype(kind)
     histogram = gw.Histogram(device, dtype, bins, range=limits)
-    wide = x.astype(np.uint32 if dtype == "bool" else kind)
-    expected = _numpy(wide, bins, limits)
+    expected = _numpy(x.astype(np.uint32 if dtype == "bool" else kind), bins, limits)
     np.testing.assert_array_equal(_run(histogram, input=x), expected)
     np.testing.assert_array_equal(histogram.reference(x), expected)
 
@@ -110,8 +109,7 @@ def test_the_upper_end_belongs_to_the_last_bin_unless_it_is_open(device):
         closed = gw.Histogram(device, dtype, 2, range=limits)
         np.testing.assert_array_equal(_run(closed, input=x), _numpy(x, 2, limits))
         opened = gw.Histogram(device, dtype, 2, range=limits, closed=False)
-        below = x[x < limits[1]]
-        np.testing.assert_array_equal(_run(opened, input=x), _numpy(below, 2, limits))
+        np.testing.assert_array_equal(_run(opened, input=x), _numpy(x[x < limits[1]], 2, limits))
 
 
 def test_all_integers_are_the_default_range(device):
@@ -308,8 +306,7 @@ def test_sums_of_64_bits_are_exact(device):
 @pytest.mark.parametrize("dtype", ["f32", "u32", "i64"])
 def test_thresholds_are_the_least_items_of_bins(dtype):
     kind = gw.STORAGE_DATATYPES[dtype].dtype
-    rng = np.random.default_rng(12)
-    edges = np.sort(rng.normal(size=50) * 1000)
+    edges = np.sort(np.random.default_rng(12).normal(size=50) * 1000)
     if dtype == "u32":
         edges = np.abs(edges[::-1])[np.argsort(np.abs(edges[::-1]))]
     found = thresholds(edges, kind)

@@ -109,8 +109,7 @@ def test_every_so_many_tiles_and_no_others_never_post(device, make, stall_every)
     tiles = 33
     scan = make(stall_every=stall_every, spin_limit=2)
     plan = scan.execute(input=gw.asarray(exact_items("affine", "u32", TILE * tiles - 7), device)).plan
-    words = inside.own_words(device, plan, "states")[: 2 * tiles]
-    posted = words.reshape(tiles, 2).any(axis=1)
+    posted = inside.own_words(device, plan, "states")[: 2 * tiles].reshape(tiles, 2).any(axis=1)
     never = np.arange(1, tiles + 1) % stall_every == 0 if stall_every else np.zeros(tiles, bool)
     np.testing.assert_array_equal(posted, ~never)
 

@@ -208,8 +208,7 @@ def test_faults_do_not_reach_a_healthy_primitive_on_the_same_device(device):
     tuning = gw.ScanTuning(workgroup_size=64, vecs=1, state="u32x2", spin_limit=2, subgroups=False)
 
     def words(cls):
-        scan = cls(device, "u32", strategy="lookback", tuning=tuning)
-        run = scan.execute(input=array)
+        run = cls(device, "u32", strategy="lookback", tuning=tuning).execute(input=array)
         np.testing.assert_array_equal(run.output.to_numpy(), np.cumsum(x, dtype=np.uint32))
         tiles = run.plan.parameters["tiles"]
         states = inside.own_words(device, run.plan, "states")[: 2 * tiles].reshape(tiles, 2)

@@ -88,8 +88,7 @@ def _check(device: Any, data: st.DataObject, depth: int) -> None:
     kind = data.draw(st.sampled_from(list(LEAVES)))
     # With a leaf that says how many items there are.
     made = data.draw(expressions(kind, depth))
-    says = gw.leaf("mask", "bool")
-    made = gw.where(says, made, made)
+    made = gw.where(gw.leaf("mask", "bool"), made, made)
     n = data.draw(st.sampled_from([1, 3, 64, 1_029]))
     store = gw.Map(device, made)
     given = {name: items for name, items in _given(n, depth).items() if name in store.signature.inputs}

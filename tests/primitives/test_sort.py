@@ -283,8 +283,7 @@ def test_more_workgroups_than_a_dimension_holds(device):
 @pytest.mark.parametrize("n", [99, 2 * TILE + 3])
 def test_items_of_several_sizes_in_one_buffer(device, n):
     """Each argument has an extent of its own; offsets count items of the argument's size, overlap is one of bytes."""
-    extent = 8 * n + 8
-    words = keys_of("u32", extent)
+    words = keys_of("u32", 8 * n + 8)
     buffer = gw.asarray(words, device)
     names = {"keys": "f16", "values": "f64", "output_keys": "f16", "output_values": "f64"}
     views, places = {}, {}

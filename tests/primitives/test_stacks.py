@@ -80,8 +80,7 @@ def test_what_else_is_put_together(device):
     _assert_same(gw.tile(x > 1, 2), np.tile(host > 1, 2))
     _assert_same(gw.concatenate([x[1:], x[:3]]), np.concatenate([host[1:], host[:3]]))
     _assert_same(gw.concatenate([x, x], dtype=np.int16, casting="unsafe"), np.tile(host, 2).astype(np.int16))
-    pair = gw.Struct("pair", a="f32", b="u32")
-    items = np.zeros(3, pair.dtype)
+    items = np.zeros(3, gw.Struct("pair", a="f32", b="u32").dtype)
     items["a"], items["b"] = [1, 2, 3], 7
     y = gw.asarray(items, device)
     _assert_same(gw.concatenate([y.reshape(3, 1), y.reshape(3, 1)], 1), np.stack([items, items], 1))

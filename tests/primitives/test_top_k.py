@@ -250,8 +250,7 @@ def test_larger_than_a_binding(device, datatype):
     primitive = make_primitive(
         FewCodes, device, datatype, 15, capabilities=dataclasses.replace(caps, limits=limits), **TILE
     )
-    x = keys_of(datatype, 40_003)
-    plan = check(primitive, x)
+    plan = check(primitive, keys_of(datatype, 40_003))
     assert sum(name.startswith("delegates_0 (window") for name in names(plan)) == {"u32": 3, "f64": 6}[datatype]
 
 

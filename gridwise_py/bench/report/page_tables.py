@@ -179,8 +179,7 @@ def page_warnings(documents: Sequence[Results], names: Sequence[str]) -> list[di
                     "more": max(0, len(cases) - _MOST_CASES),
                 }
             )
-    order = ("error", "important", "warning", "note")
-    return sorted(found, key=lambda one: order.index(one["severity"]))
+    return sorted(found, key=lambda one: ("error", "important", "warning", "note").index(one["severity"]))
 
 
 def _of_run(document: Results) -> list[Remark]:

@@ -86,8 +86,7 @@ def samples_by_case(
         ]
         drawn += sum(len(one["ns"]) for one in series)
         taken += sum(one["count"] for one in series)
-        first = next(iter(files.values()))[0]
-        cases.append({"name": clean(first.name_with_n), "series": series})
+        cases.append({"name": clean(next(iter(files.values()))[0].name_with_n), "series": series})
     if drawn < taken:
         left_out.append(
             f"{taken - drawn:,} of {taken:,} samples in the picture of drift: of each stretch the least and the "

@@ -32,8 +32,7 @@ def calibrated(device: Device, calibration: Calibration | None) -> Device:
 
 def array_bytes(primitive: str, n: int, datatype: str | None) -> int:
     """Return the bytes of the longest array of a case; without a datatype, items have 4."""
-    itemsize_bytes = STORAGE_DATATYPES[datatype].itemsize_bytes if datatype else 4
-    return itemsize_bytes * array_items(primitive, n)
+    return (STORAGE_DATATYPES[datatype].itemsize_bytes if datatype else 4) * array_items(primitive, n)
 
 
 def copy_shares(document: Results) -> dict[CaseKey, float | None]:

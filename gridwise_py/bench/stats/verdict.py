@@ -274,8 +274,7 @@ class Verdict:
     @property
     def counts(self) -> tuple[int, int]:
         """What of each side `needed` counts: units, or samples of a single round."""
-        by_sample = self.unit == "sample"
-        return (self.old_count, self.new_count) if by_sample else (self.old_units, self.new_units)
+        return (self.old_count, self.new_count) if self.unit == "sample" else (self.old_units, self.new_units)
 
     def __str__(self) -> str:
         text = f"{self.kind}: {self.ratio:.4f} times the old time, {self.low:.4f} to {self.high:.4f}"

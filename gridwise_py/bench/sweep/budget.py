@@ -116,8 +116,7 @@ class CostModel:
         """Update the model with the total time of a case, and its compile time."""
         if compile_s is not None:
             actual, expected = self._compile_scale
-            known_s = _COMPILE_S.get(job.case.primitive, _COMPILE_OTHERS_S)
-            self._compile_scale = (actual + compile_s, expected + known_s)
+            self._compile_scale = (actual + compile_s, expected + _COMPILE_S.get(job.case.primitive, _COMPILE_OTHERS_S))
         self._compiled.add((job.case.primitive, job.case.datatype))
         run_s = max(seconds - (compile_s or 0.0), 0.0)
         actual, expected = self._run_scale.get(job.case.primitive, (0.0, 0.0))

@@ -71,6 +71,7 @@ SUBJECTS: Mapping[str, Subject] = {
     "histogram": Subject("histogram"),
     "histogram_ranges": Subject("histogram", axes={"bins": 1 << 15}),
     "stream": Subject("sort", _LOOKBACK, dtype="bool", kind=FlatNonzero),
+    "stream_wide": Subject("unique", _LOOKBACK, dtype="u64"),
     "stream_flags": Subject("select", _LOOKBACK),
     "stream_split": Subject("partition", _LOOKBACK),
     "stream_split_2": Subject("sort", {**_LOOKBACK, "dtype": u32("input"), "where": u32("input") & 1}, kind=Partition),

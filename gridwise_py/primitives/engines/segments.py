@@ -375,8 +375,8 @@ class SegmentedPrimitive(LookBackPrimitive):
                 "words": 1 + self._accumulator.words,
             }  # fmt: skip
         key = self._key
-        # The vec4 that a lane has side by side in a row: the more, the fewer scans over lanes a tile needs. Of runs, all
-        # rows are staged at once where each has a part.
+        # The vec4 that a lane has side by side in a row: the more, the fewer scans over lanes a tile needs. Runs are
+        # staged row by row: of short rows, half of the lanes have a part of a tile of many runs.
         quads = gcd(shape.vecs, 2 if counted else 4)
         if counted:
             assert key is not None

@@ -167,7 +167,10 @@ class StreamPrimitive(Primitive):
     def _input(self, name: str, items: Any, known: Mapping[str, Datatype]) -> Datatype:
         """Return the datatype of an input; of an expression that takes its place, what its items are read as."""
         if not isinstance(items, FUSED):
-            return as_datatype(items, known)
+            found = as_datatype(items, known)
+            if name == "keys" and found.itemsize_bytes == 8:
+                self._shapes = shapes_for("stream_wide", self.capabilities, self.mode, self.tuning)
+            return found
         flat = flat_of(items)
         if flat.fields:
             raise ArgumentError(
