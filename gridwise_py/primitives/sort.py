@@ -110,7 +110,7 @@ class SortPrimitive(Primitive):
 
         # Sorts use 32-bit state words.
         spin_limit = _SPIN_LIMIT_CPU if self.capabilities.is_cpu else SPIN_LIMIT
-        self._waiting = Waiting(self.capabilities, self._device, "u32x2", self.tuning, self.mode, spin_limit)
+        self._waiting = Waiting(self.capabilities, self._device, "u32x2", self.tuning, spin_limit)
 
     @cached_property
     def _configs(self) -> Shapes[SortConfig]:

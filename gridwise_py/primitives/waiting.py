@@ -9,8 +9,10 @@ import wgpu
 
 from ..planning.lookback_state import SPIN_LIMIT
 from ..runtime.lookback_selftest import known_verdict, lookback_verdict
+from ..tuning.facts import facts_of
+from ..tuning.model import WINDOW_TILES, few_items
 from ..tuning.options import ScanTuning, SortTuning, StreamTuning
-from ..tuning.shapes import look_back_tiles
+from ..tuning.rows import MOST_ITEMS, Shape, Shapes
 from ..types.capabilities import Capabilities, LookbackVerdict, SubgroupMode
 
 _PASSED = LookbackVerdict(coherent=True, progress=True, needs_tickets=False, recovers=True)
@@ -29,20 +31,17 @@ class Waiting:
     state : str
         Form of the state words.
     tuning
-    mode : SubgroupMode
     spin_limit : int
         Unless the tuning says another number.
     """
 
     def __init__(
         self, capabilities: Capabilities, device: wgpu.GPUDevice | None, state: str,
-        tuning: ScanTuning | SortTuning | StreamTuning, mode: SubgroupMode, spin_limit: int = SPIN_LIMIT,
+        tuning: ScanTuning | SortTuning | StreamTuning, spin_limit: int = SPIN_LIMIT,
     ):  # fmt: skip
         self._capabilities, self._device, self._state = capabilities, device, state
         self._may_be_first = device is not None and capabilities.lookback is None and not capabilities.is_cpu
         self._tuning = tuning
-        #: Tiles that each lane reads at once.
-        self.look: int = look_back_tiles(mode) if tuning.look is None else tuning.look
         #: Unsuccessful polls before a tile is computed again.
         self.spin_limit: int = spin_limit if tuning.spin_limit is None else tuning.spin_limit
 
@@ -60,6 +59,13 @@ class Waiting:
     def _verdict(self) -> LookbackVerdict | None:
         known = self._capabilities.lookback
         return lookback_verdict(self._device, self._state) if known is None and self._device is not None else known
+
+    def looks(self, n: int, shapes: Shapes[Shape], mode: SubgroupMode) -> list[tuple[Shape, int]]:
+        """Return the shape for `n` items, with how many tiles each lane reads at once; then both for other lengths."""
+        lengths = (n, MOST_ITEMS, *((up_to or 0) + more for up_to, _ in shapes.rows for more in (0, 1)))
+        few = -1 if self._capabilities.is_cpu else few_items(facts_of(self._capabilities))
+        looks = [self._tuning.look or max(1, min(8, window // mode.size)) for window in WINDOW_TILES]
+        return list(dict.fromkeys((shapes.at(each), looks[each > few]) for each in lengths))
 
     @property
     def is_safe(self) -> bool:

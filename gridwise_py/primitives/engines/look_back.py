@@ -35,7 +35,7 @@ class LookBackPrimitive(OperatorPrimitive):
         #: None leaves the choice to the environment.
         self._requested: ScanStrategy | None = self._checked(strategy)
         self._state = ChainedState.choose(self.capabilities, self.tuning.state, self.tuning.spin_limit, self._faults)
-        self._waiting = Waiting(self.capabilities, self._device, self._state.form, self.tuning, self.mode)
+        self._waiting = Waiting(self.capabilities, self._device, self._state.form, self.tuning)
         self._blocks_shapes: Shapes[Shape] = self._shapes_for("scan", self.tuning)
         self._shapes: Shapes[Shape] = self._shapes_for("scan" if self._fixed_order else self._kernel, self.tuning)
 
@@ -69,7 +69,7 @@ class LookBackPrimitive(OperatorPrimitive):
         """Return the strategy for a call; with ``"auto"`` this may test the device."""
         return self._waiting.chosen(self.strategy)
 
-    def _lookback_parameters(self, shape: Shape, tiles: Sequence[int], *, tickets: bool, look: int) -> dict[str, Any]:
+    def _lookback_parameters(self, shape: Shape, tiles: Sequence[int], *, look: int) -> dict[str, Any]:
         """Return what a plan with a look-back reports, given the tiles of its windows."""
         return {
             "workgroup_size": shape.workgroup_size,
@@ -77,7 +77,7 @@ class LookBackPrimitive(OperatorPrimitive):
             "shape": self._shapes.source_of(shape),
             "tiles": sum(tiles),
             "windows": len(tiles),
-            "tickets": tickets,
+            "tickets": self._waiting.tickets,
             "look_back_window": look * self.mode.size,
             **self._state.parameters(),
         }
