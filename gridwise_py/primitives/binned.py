@@ -427,7 +427,7 @@ class BinnedPrimitive(Primitive):
             for window, count in zip(windows, blocks, strict=True):
                 part = replace(tables, offset=first * self.bins, length=count * self.bins).by_words()
                 first += count
-                for each in (shape, *(self._shapes.others(n) if window.index == 0 else ())):
+                for each in (shape,) if window.index else self._shapes.all_for(n):
                     self._add_counts(builder, layout, window, part, each, count, sibling=each != shape)
             self._add_totals(builder, tables, output, first)
         else:

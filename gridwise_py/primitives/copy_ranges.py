@@ -118,8 +118,7 @@ class CopyRanges(CopyRangesCalls, Primitive):
             # Only the GPU knows how many items there are: workgroups take turns.
             most = _MOST_BLOCKS_CPU if self.capabilities.is_cpu else _MOST_BLOCKS
             offsets = {name: layout[name].by_words() for name in ("source_offsets", "destination_offsets")}
-            others = (each for each in self._shapes.others(output.length) if each.workgroup_size > 1)
-            for each in (shape, *others):
+            for each in (some for some in self._shapes.all_for(output.length) if some.workgroup_size > 1):
                 blocks = min(-(-output.length // (each.workgroup_size * _ITEMS)), most)
                 lanes = each.workgroup_size // 2
                 builder.kernel(

@@ -105,7 +105,7 @@ class FindIf(FindIfCalls, Primitive):
             builder.step(Copy(nothing, 0, found.buffer, 0, 4))
             kind = self._fusion.datatype.dtype.kind if self._fusion else self.datatype.dtype.kind
             for window in windows:
-                for each in (shape, *(self._shapes.others(n) if window.index == 0 else ())):
+                for each in (shape,) if window.index else self._shapes.all_for(n):
                     tiles = -(-window.length // each.tile_items)
                     builder.kernel(
                         window.label("find"),

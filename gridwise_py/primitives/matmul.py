@@ -120,7 +120,7 @@ class MatMul(TwoInputsCalls, Primitive):
             reads = {
                 name: layout[name] if self.k else builder.scratch(f"no_{name}", 0, item_bytes) for name in ("a", "b")
             }
-            for each in (shape, *(() if by_subgroups else self._shapes.others(items))):
+            for each in (shape,) if by_subgroups else self._shapes.all_for(items):
                 self._add(builder, each, reads, layout, sibling=each != shape)
         inputs = self.m * self.k + self.k * self.n
         return builder.build(

@@ -219,7 +219,7 @@ class Merge(MergeCalls, Primitive):
             extent="blocks",
             fed=fed,
         )
-        for each in (shape, *self._shapes.others(n)):
+        for each in self._shapes.all_for(n):
             tile = self._tile(each)
             tiles = -(-n // tile)
             builder.kernel(

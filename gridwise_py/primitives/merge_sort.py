@@ -176,7 +176,7 @@ class MergeSort(MergeSortCalls, Primitive):
             self._add_merge(builder, n, shape, run, places[k], places[k + 1])
             run *= 2
         # The kernels of other lengths: other shapes, and an odd or an even number of merges.
-        for each in (shape, *self._shapes.others(n)):
+        for each in self._shapes.all_for(n):
             for number, place in enumerate((outputs, temporary)):
                 if each != shape or place is not places[0]:
                     self._add_tiles(builder, n, each, inputs, place, sibling=True)

@@ -158,7 +158,7 @@ class NthElement(NthElementCalls, Primitive):
         candidates = builder.scratch("candidates", n // _CANDIDATES, 4 * words)
         known = 0
         for step, (word, shift, bits) in enumerate(digits):
-            for each in (shape, *(self._shapes.others(n) if n else ())):
+            for each in self._shapes.all_for(n) if n else (shape,):
                 blocks = max(min(-(-n // each.tile_items), each.max_blocks), 1)
                 builder.kernel(
                     f"digit {step}",

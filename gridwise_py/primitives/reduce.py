@@ -230,7 +230,7 @@ class Reduce(ReduceCalls, OperatorPrimitive):
             state = self._state.add_sum_to(builder)
         else:
             state = self._state.add_to(builder, only.blocks, words=self._accumulator.words)
-        for each in (shape, *self._shapes.others(self._items_in(operand))):
+        for each in self._shapes.all_for(self._items_in(operand)):
             self._add_blocks(
                 builder, "reduce", "reduce.wgsl", each, input=operand, output=layout["output"],
                 tickets=False, sibling=each != shape, counted=True, **state, **self._partial,

@@ -280,7 +280,7 @@ class Scan(ScanCalls, LookBackPrimitive):
         initial = self._add_initial(builder, layout)
         before = builder.scratch("no_carries", words) if initial is None else initial
         has_initial = 0 if initial is None else HAS_CARRY
-        for each in (shape, *self._blocks_shapes.others(n)):
+        for each in self._blocks_shapes.all_for(n):
             sibling = each != shape
             # A single block needs no totals, but longer inputs do.
             for part in windows[:1] if sibling else windows:
@@ -327,8 +327,8 @@ class Scan(ScanCalls, LookBackPrimitive):
         return self._blocks_parameters(shape, self._blocks_shapes, windows)
 
     def _plan_lookback(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
-        n = self._items_in(layout["input"])
-        shape = self._shapes.at(n)
+        words = self._accumulator.words
+        (shape, look), *others = self._waiting.looks(self._items_in(layout["input"]), self._shapes, words)
         if layout["input"].overlaps(layout["output"]):
             raise OverlapError(
                 "scan: strategy='lookback' cannot work in place, since a stalled tile is read again; leave out "
@@ -345,24 +345,22 @@ class Scan(ScanCalls, LookBackPrimitive):
                 f"scan: tickets=False with {max(tiles)} tiles on a CPU adapter, which may start any of them first and "
                 f"ends long loops early; at most {_MAX_TILES_WITHOUT_TICKETS_ON_CPU} tiles, or leave out tickets="
             )
-        look = self._waiting.look
         carried = len(windows) > 1 or self.takes_initial
-        words = self._accumulator.words
         carries = builder.scratch("carries", words * (len(windows) + 1))
         self._add_initial(builder, layout, replace(carries, length=words).by_words())
         for window, count in zip(windows, tiles, strict=True):
             state = self._state.add_to(builder, count, f"_{window.index}" if len(windows) > 1 else "", words=words)
             if carried:  # reads the total of all earlier windows, writes the total up to the end of this one
                 state["carries"] = replace(carries, offset=words * window.index, length=2 * words).by_words()
-            for each in (shape, *(() if len(windows) > 1 else self._shapes.others(n))):
+            for each, polls in ((shape, look), *(() if len(windows) > 1 else others)):
                 self._add(
                     builder, window.label("scan"), "scan_lookback.wgsl", each, **window.operands,
                     params={"tiles": count}, extent="tiles",
                     flags=HAS_CARRY if window.index or self.takes_initial else 0,
-                    carry_out=carried, carried=carried, exclusive=self.kind == "exclusive", look=look,
-                    tickets=tickets, counted=True, sibling=each != shape, **state,
+                    carry_out=carried, carried=carried, exclusive=self.kind == "exclusive",
+                    look=polls, tickets=tickets, counted=True, sibling=(each, polls) in others, **state,
                 )  # fmt: skip
-        return self._lookback_parameters(shape, tiles, tickets=tickets, look=look)
+        return self._lookback_parameters(shape, tiles, look=look)
 
     def _reference(self, input: np.ndarray, initial: np.ndarray | None = None) -> np.ndarray:
         """Return numpy's result for the same input, in the dtype of the result."""

@@ -173,7 +173,7 @@ class Search(SearchCalls, Primitive):
             reads["samples"] = self._add_samples(builder, keys, levels, queries.length)
         windows = windows_of(layout, ["queries", "output"], self.capabilities, shape.tile_items)
         for window in windows:
-            for each in (shape, *(self._shapes.others(queries.length) if window.index == 0 else ())):
+            for each in (shape,) if window.index else self._shapes.all_for(queries.length):
                 blocks = -(-window.length // each.tile_items)
                 builder.kernel(
                     window.label("search"),
@@ -220,7 +220,7 @@ class Search(SearchCalls, Primitive):
         sizes = [-(-(keys.length >> 2 * level) // 4) * 4 for level in range(1, levels + 1)]
         samples = builder.scratch("samples", sum(sizes))
         size = self._shapes.at(queries).workgroup_size
-        for each in dict.fromkeys((size, *(shape.workgroup_size for shape in self._shapes.others(queries)))):
+        for each in dict.fromkeys(shape.workgroup_size for shape in self._shapes.all_for(queries)):
             blocks = -(-(keys.length >> 2) // each)
             builder.kernel(
                 "samples",

@@ -340,9 +340,9 @@ class SegmentedReduce(_ByOffsets):
         """Add the kernel in which each segment has a team; return its shape."""
         n, segments = self._items_in(layout["items"]), segments_of(self.name, layout)
         average, table = max(1, n // segments), self._shapes_by_name["segmented_reduce_medium"]
-        # Longer segments have more invocations, and few of them more loads each (H200, 2^24 items in segments of 2^14 and
-        # 2^16: 512 × 4 18.8, 19.9 µs, 512 × 8 19.8, 18.4). Each computes with all its loads, also where a segment has
-        # ended: 2^20 items in segments of 1 take 13.6, 16.2, 23.3 µs with 2, 4, 8.
+        # Longer segments have more invocations, and few of them more loads each (H200, 2^24 items in segments of 2^14
+        # and 2^16: 512 × 4 18.8, 19.9 µs, 512 × 8 19.8, 18.4). Each computes with all its loads, also where a segment
+        # has ended: 2^20 items in segments of 1 take 13.6, 16.2, 23.3 µs with 2, 4, 8.
         usual, most = table.at(_ITEMS_OF_TEAMS), self.capabilities.limits["max-compute-invocations-per-workgroup"]
         every, size = 3 * [usual], usual.workgroup_size
         if table.source == "default":

@@ -9,8 +9,10 @@ import wgpu
 
 from ..planning.lookback_state import SPIN_LIMIT
 from ..runtime.lookback_selftest import known_verdict, lookback_verdict
+from ..tuning.facts import facts_of
+from ..tuning.model import WINDOW_TILES, few_items
 from ..tuning.options import ScanTuning, SortTuning, StreamTuning
-from ..tuning.shapes import look_back_tiles
+from ..tuning.rows import MOST_ITEMS, Shape, Shapes
 from ..types.capabilities import Capabilities, LookbackVerdict, SubgroupMode
 
 _PASSED = LookbackVerdict(coherent=True, progress=True, needs_tickets=False, recovers=True)
@@ -40,15 +42,13 @@ class Waiting:
     ):  # fmt: skip
         self._capabilities, self._device, self._state = capabilities, device, state
         self._may_be_first = device is not None and capabilities.lookback is None and not capabilities.is_cpu
-        self._tuning = tuning
-        names = ("subgroup", "subgroup-barrier") if mode.kind == "native" else ()
+        self._tuning, self._mode = tuning, mode
+        usable = capabilities.features if mode.kind == "native" else ()
         #: What kernels with subgroups need, and what their barriers wait for.
-        self.features = tuple(name for name in names if name in capabilities.features)
+        self.features = tuple(name for name in ("subgroup", "subgroup-barrier") if name in usable)
         self.barrier = "subgroup" if len(self.features) > 1 else "workgroup"
-        #: Tiles that each lane reads at once.
-        self.look: int = look_back_tiles(mode) if tuning.look is None else tuning.look
         #: Unsuccessful polls before a tile is computed again.
-        self.spin_limit: int = spin_limit if tuning.spin_limit is None else tuning.spin_limit
+        self.spin_limit = spin_limit if tuning.spin_limit is None else tuning.spin_limit
 
     def likely(self) -> Capabilities | None:
         """Return, once, the capabilities of a GPU that passes the self-test, as most do, where that was not run yet.
@@ -64,6 +64,16 @@ class Waiting:
     def _verdict(self) -> LookbackVerdict | None:
         known = self._capabilities.lookback
         return lookback_verdict(self._device, self._state) if known is None and self._device is not None else known
+
+    def looks(self, n: int, shapes: Shapes[Shape], words: int) -> list[tuple[Shape, int]]:
+        """Return the shape for `n` items, and how many tiles each lane reads at once; then both for other lengths.
+
+        A tile's state has so many `words`.
+        """
+        few = 0 if self._capabilities.is_cpu or words > 1 else few_items(facts_of(self._capabilities)) // 2
+        looks = [self._tuning.look or max(1, min(8, window // self._mode.size)) for window in WINDOW_TILES]
+        lengths = (n, few // 2, few, *(up_to or MOST_ITEMS for up_to, _ in shapes.rows))
+        return list(dict.fromkeys((shapes.at(each), looks[each >= few]) for each in lengths))
 
     @property
     def is_safe(self) -> bool:

@@ -29,9 +29,10 @@ from .options import (
 )
 from .rows import Rows
 
-#: Tiles that a subgroup polls in one round of a look-back, whatever its size: on an H200 wider windows were slower (64
-#: tiles 5 %, 128 tiles 6 %, 256 tiles 19 % at 2^28), since waiting workgroups then poll more.
-WINDOW_TILES = 32
+#: Tiles that a subgroup polls in one round of a look-back, whatever its size, of few items and of many: on an H200
+#: wider windows were slower (64 tiles 5 %, 128 tiles 6 %, 256 tiles 19 % at 2^28), since waiting workgroups then poll
+#: more. Tiles of few items are all at work together, and one wide round finds them.
+WINDOW_TILES = (128, 32)
 #: The fields of a tuning that make a shape, by name.
 Fields: TypeAlias = Mapping[str, int]
 
@@ -192,9 +193,9 @@ def _of_few(facts: DeviceFacts) -> int:
     return _power_within(facts.invocations / 4, 256, 512)
 
 
-def _at_once(facts: DeviceFacts) -> int:
-    """Return how many such workgroups are at work at once."""
-    return facts.invocations // _of_few(facts) * facts.multiprocessors
+def few_items(facts: DeviceFacts) -> int:
+    """Return the most items whose tiles are all at work at once."""
+    return _near(facts.invocations // _of_few(facts) * facts.multiprocessors * _CHAIN_TILE)
 
 
 def _chain(registers_of_item: int = 1, tile: float = 1.0, least: int = 128) -> Rule:
@@ -224,7 +225,7 @@ def _chain(registers_of_item: int = 1, tile: float = 1.0, least: int = 128) -> R
         size = _of_few(facts)
         return (
             (_near(facts.multiprocessors * 4096 / 2), (size, 1024 // size)),
-            (_near(_at_once(facts) * _CHAIN_TILE), (size, _CHAIN_TILE // (4 * size))),
+            (few_items(facts), (size, _CHAIN_TILE // (4 * size))),
             (None, large),
         )
 
@@ -244,7 +245,7 @@ def _stream(ahead: int, registers_of_item: int = 2, tile: float = 1.0, *, at_bou
 
     def rows(facts: DeviceFacts) -> Rows[Numbers]:
         *few, (_, usual) = chain(facts)
-        many = _near(4 * _at_once(facts) * _CHAIN_TILE)
+        many = 4 * few_items(facts)
         rows = (*few, (many - at_bound, usual))
         return (*((up_to, (*numbers, 0)) for up_to, numbers in rows), (None, (*usual, ahead)))
 

@@ -68,14 +68,9 @@ class Shapes(Generic[AnyShape]):
         """Return where a shape of a row is from: `source`, or ``"tuned"``."""
         return "tuned" if any(self.rows[i][1] == shape for i in self.tuned) else self.source
 
-    def others(self, n: int) -> tuple[AnyShape, ...]:
-        """Return the shapes for other lengths."""
-        mine = self.at(n)
-        found: list[AnyShape] = []
-        for _, shape in self.rows:
-            if shape != mine and shape not in found:
-                found.append(shape)
-        return tuple(found)
+    def all_for(self, n: int) -> tuple[AnyShape, ...]:
+        """Return the shape for `n` items, and behind it those for other lengths."""
+        return tuple(dict.fromkeys((self.at(n), *(shape for _, shape in self.rows))))
 
 
 def overlay(rows: Rows[AnyShape], ranges: Sequence[tuple[int, int, AnyShape]]) -> Shapes[AnyShape]:
@@ -85,9 +80,8 @@ def overlay(rows: Rows[AnyShape], ranges: Sequence[tuple[int, int, AnyShape]]) -
     found: list[tuple[int | None, AnyShape]] = []
     tuned: list[int] = []
     for end in [*sorted(ends), None]:
-        over = [shape for above, up_to, shape in ranges if above < (MOST_ITEMS if end is None else end) <= up_to]
+        over = [shape for above, up_to, shape in ranges if above < (end or MOST_ITEMS) <= up_to]
         if over:
             tuned.append(len(found))
-        under = (shape for up_to, shape in rows if up_to is None or (end is not None and end <= up_to))
-        found.append((end, over[-1] if over else next(under)))
+        found.append((end, over[-1] if over else Shapes(rows).at(end or MOST_ITEMS)))
     return Shapes(tuple(found), tuned=tuple(tuned))

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..errors import ArgumentError
 from ..types.capabilities import Capabilities, SubgroupMode
-from .model import KERNELS, WINDOW_TILES, Fields, group_table_fields
+from .model import KERNELS, Fields, group_table_fields
 from .options import Tuning
 from .rows import Rows, Shape, Shapes, overlay
 
@@ -30,11 +30,6 @@ _MOST_WORDS_OF_VECS = {"scan_lookback": 16, "scan": 8, "reduce": 8}
 # every adapter, and no row above changes it: 256 invocations are what every WebGPU device runs, the rest is as above
 # for many items on a GPU. A CPU adapter would rather have fewer blocks.
 _FIXED_SHAPES = {"reduce": Shape(256, 4, 528), "scan": Shape(256, 4, 1056)}
-
-
-def look_back_tiles(mode: SubgroupMode) -> int:
-    """Return how many tiles a lane polls in one round of a look-back."""
-    return max(1, min(8, WINDOW_TILES // mode.size))
 
 
 def shapes_for(

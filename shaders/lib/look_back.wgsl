@@ -23,24 +23,24 @@ fn look_back(start: u32, sum_so_far: {{ chain.type }}, spins_so_far: u32) {
   loop {
     var done_here = 0u;
     var empty_here = 0u;
-//$ for j in range(look)
-    var published_{{ j }} = Published(INCLUSIVE, {{ chain.identity }});  // before tile 0
-    if (sg_id == 0u && window - first - {{ j }}u <= nearest) {
-      published_{{ j }} = state_poll(nearest - (window - first - {{ j }}u));
-    }
-//$ endfor
-//$ for j in range(look)
-    done_here = select(done_here, first + {{ j }}u, published_{{ j }}.flag == INCLUSIVE);
-    empty_here = select(empty_here, first + {{ j }}u, published_{{ j }}.flag == EMPTY);
-//$ endfor
+//$ if look == 1
+    var published_0 = Published(INCLUSIVE, {{ chain.identity }});  // before tile 0
+    if (sg_id == 0u && window - first <= nearest) { published_0 = state_poll(nearest - (window - first)); }
+//$ else
+    // Without branches, so that a lane waits for all of its polls together.
+    let back_{{ j }} = window - first - {{ j }}u;  //$ for j in range(look)
+    var published_{{ j }} = state_poll(nearest - min(back_{{ j }}, nearest));  //$ for j in range(look)
+    published_{{ j }}.flag = select(published_{{ j }}.flag, INCLUSIVE, back_{{ j }} > nearest);  //$ for j in range(look)
+    published_{{ j }}.value = select(published_{{ j }}.value, {{ chain.identity }}, back_{{ j }} > nearest);  //$ for j in range(look)
+//$ endif
+    done_here = select(done_here, first + {{ j }}u, published_{{ j }}.flag == INCLUSIVE);  //$ for j in range(look)
+    empty_here = select(empty_here, first + {{ j }}u, published_{{ j }}.flag == EMPTY);  //$ for j in range(look)
     let done = look_back_max(done_here);
     let empty = look_back_max(empty_here);
     // Use the positions after the nearest empty tile, from the nearest inclusive one on.
     let use_from = max(done, empty + 1u);
     var here = {{ chain.identity }};
-//$ for j in range(look)
-    here = {{ chain.combine }}(here, select({{ chain.identity }}, published_{{ j }}.value, first + {{ j }}u >= use_from));
-//$ endfor
+    here = {{ chain.combine }}(here, select({{ chain.identity }}, published_{{ j }}.value, first + {{ j }}u >= use_from));  //$ for j in range(look)
     sum = {{ chain.combine }}(look_back_reduce(here), sum);
     if (done > empty) { break; }
     if (empty == 0u) {

@@ -103,7 +103,7 @@ class Elementwise(Primitive):
         regions = self._regions(layout)
         windows = windows_of(layout, [*inputs, "output"], self.capabilities, shape.tile_items)
         for window in windows:
-            for each in (shape, *(self._shapes.others(n) if window.index == 0 else ())):
+            for each in (shape,) if window.index else self._shapes.all_for(n):
                 blocks = -(-window.length // each.tile_items)
                 builder.kernel(
                     window.label(self.shader),

@@ -69,7 +69,7 @@ class LookBackPrimitive(OperatorPrimitive):
         """Return the strategy for a call; with ``"auto"`` this may test the device."""
         return self._waiting.chosen(self.strategy)
 
-    def _lookback_parameters(self, shape: Shape, tiles: Sequence[int], *, tickets: bool, look: int) -> dict[str, Any]:
+    def _lookback_parameters(self, shape: Shape, tiles: Sequence[int], *, look: int) -> dict[str, Any]:
         """Return what a plan with a look-back reports, given the tiles of its windows."""
         return {
             "workgroup_size": shape.workgroup_size,
@@ -77,7 +77,7 @@ class LookBackPrimitive(OperatorPrimitive):
             "shape": self._shapes.source_of(shape),
             "tiles": sum(tiles),
             "windows": len(tiles),
-            "tickets": tickets,
+            "tickets": self._waiting.tickets,
             "look_back_window": look * self.mode.size,
             **self._state.parameters(),
         }

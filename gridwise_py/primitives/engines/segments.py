@@ -195,7 +195,7 @@ class SegmentedPrimitive(LookBackPrimitive):
                 carried=len(parts) > 1,
             )  # fmt: skip
 
-        for each in (shape, *self._blocks_shapes.others(n)):
+        for each in self._blocks_shapes.all_for(n):
             sibling = each != shape
             for part in parts[:1] if sibling else parts:
                 add(each, part, emits=False, sibling=sibling)
@@ -245,10 +245,9 @@ class SegmentedPrimitive(LookBackPrimitive):
         return tuple(dict.fromkeys((*self._waiting.features, *self._features)))
 
     def _plan_lookback(self, builder: PlanBuilder, layout: Layout, windows: Sequence[Window]) -> dict[str, Any]:
-        shape = self._shapes.at(self._items_in(layout["items"]))
+        (shape, look), *others = self._waiting.looks(self._items_in(layout["items"]), self._shapes, 2)
         lengths = [window.length // self.datatype.elements for window in windows]
         tiles = [max(1, -(-length // shape.tile_items)) for length in lengths]
-        tickets, look = self._waiting.tickets, self._waiting.look
         carried = len(windows) > 1
         chain_words = 1 + self._accumulator.words
         words = chain_words if self._emission == "runs" else self._accumulator.words
@@ -257,14 +256,14 @@ class SegmentedPrimitive(LookBackPrimitive):
             suffix = f"_{window.index}" if carried else ""
             state = self._state.add_to(builder, count, suffix, words=words)
             part = replace(carries, offset=chain_words * window.index, length=2 * chain_words).by_words()
-            for each in (shape, *(() if carried else self._shapes.others(length))):
+            for each, polls in ((shape, look), *(() if carried else others)):
                 self._add_kernel(
                     builder, window.label(self._label), "segmented_lookback.wgsl", each, layout, window,
                     params={"tiles": count, "flags": window_flags(window)}, items=length,
-                    written={"carries": part} if carried else {}, extent="tiles", sibling=each != shape,
-                    carried=carried, look=look, tickets=tickets, **state,
+                    written={"carries": part} if carried else {}, extent="tiles", sibling=(each, polls) in others,
+                    carried=carried, look=polls, tickets=self._waiting.tickets, **state,
                 )  # fmt: skip
-        return self._lookback_parameters(shape, tiles, tickets=tickets, look=look)
+        return self._lookback_parameters(shape, tiles, look=look)
 
     @property
     def _label(self) -> str:

@@ -378,16 +378,16 @@ class StreamPrimitive(Primitive):
         return min(rooms) if rooms else 0
 
     def _plan_lookback(self, builder: PlanBuilder, layout: Layout, windows: Sequence[Window], n: int) -> dict[str, Any]:
-        shape = self._shapes.at(n)
+        (shape, look), *others = self._waiting.looks(n, self._shapes, self._words)
         tiles = [-(-window.length // shape.tile_items) for window in windows]
-        tickets, look, spin_limit = self._waiting.tickets, self._waiting.look, self._waiting.spin_limit
+        tickets, spin_limit = self._waiting.tickets, self._waiting.spin_limit
         carries = self._carries(builder, windows)
         outputs = {name: layout[name] for name in self.signature.outputs if layout[name].length}
         for window, count, carry in zip(windows, tiles, carries, strict=True):
             states = builder.scratch(
                 f"states_{window.index}" if carry else "states", CONTROL_WORDS + self._words * count
             )
-            for each in (shape, *(() if carry else self._shapes.others(n))):
+            for each, polls in ((shape, look), *(() if carry else others)):
                 ahead = min(self._ahead(each), count)
                 self._add(
                     builder, window.label(self._label), "stream_lookback.wgsl", each, window, n,
@@ -395,8 +395,8 @@ class StreamPrimitive(Primitive):
                     params={"tiles": count, **({"ahead": ahead} if ahead else {})}, extent=count + ahead,
                     constants={"SPIN_LIMIT": spin_limit, "EPOCH_BITS": 1, "STALL_EVERY": self._faults.stall_every},
                     atomics={"states": (states, "array<atomic<u32>>")},
-                    sibling=each != shape, blocks=False, ahead=ahead > 0, look=look, tickets=tickets,
-                    control="states", read_by_rmw=reads_by_rmw(self.capabilities),
+                    sibling=(each, polls) in others, blocks=False, ahead=ahead > 0, look=polls,
+                    tickets=tickets, control="states", read_by_rmw=reads_by_rmw(self.capabilities),
                 )  # fmt: skip
         return {
             **self._shape_parameters(shape, windows),
@@ -423,7 +423,7 @@ class StreamPrimitive(Primitive):
             last_items = marks if carry and self.marks[0].heads else {}
             blocks = -(-tiles // per_block)
             params = {"tiles": tiles, "tiles_per_block": per_block, "blocks": blocks}
-            for each in (shape, *(() if carry else self._shapes.others(n))):
+            for each in (shape,) if carry else self._shapes.all_for(n):
                 more: dict[str, Any] = {
                     "room": room,
                     "params": params,
