@@ -20,13 +20,17 @@
 override SPIN_LIMIT: u32 = 256u;
 var<workgroup> stalled: atomic<u32>;
 
-// Recounts the digits of a tile, and returns the count of this invocation's bin.
+// Recounts the digits of a full tile, and returns the count of this invocation's bin. Keys in registers stay.
 fn count_again(tile: u32, place: u32) -> u32 {
   workgroupBarrier();
   if (lane < BINS) { atomicStore(&run_offsets[lane], 0u); }
   workgroupBarrier();
-  read_codes(tile, place);
-  atomicAdd(&run_offsets[ranked_digit(keys[{{ k }}])], 1u);  //$ for k in range(items)
+  for (var i = tile * TILE + lane; i < (tile + 1u) * TILE; i += WORKGROUP_SIZE) {
+    var key: Key;
+    if (place == {{ place | upper }}) { key = load_keys_{{ place }}(i); }  //$ for place in places
+    let code = {{ "select(key_read(key), key_encode(key), place == INPUT)" if encodes else "key_encode(key)" }};
+    atomicAdd(&run_offsets[ranked_digit(code)], 1u);
+  }
   workgroupBarrier();
   return atomicLoad(&run_offsets[lane & (BINS - 1u)]);
 }
@@ -64,14 +68,12 @@ fn look_back_early(tile: u32, base: u32, count: u32) {
 
 // Where `tile` continues this invocation's bin; `base` is where the bin begins.
 fn look_back(tile: u32, place: u32, base: u32) -> u32 {
-  var keys_lost = false;
   loop {
     walk_back(SPIN_LIMIT);
     if (remaining > 0u) { atomicMax(&stalled, remaining); }
     let again = workgroupUniformLoad(&stalled);
     if (again == 0u) { break; }
     let counted = count_again(again - 1u, place);
-    keys_lost = true;
     if (remaining == again) {
       sum += counted;
       remaining -= 1u;
@@ -80,9 +82,6 @@ fn look_back(tile: u32, place: u32, base: u32) -> u32 {
     if (lane == 0u) { atomicStore(&stalled, 0u); }
     workgroupBarrier();
   }
-//$ if parts > 1
-  if (keys_lost) { read_codes(tile, place); }
-//$ endif
   return sum;
 }
 

@@ -1,17 +1,19 @@
-// Moves items of a tile between the buffers and the registers of the invocations. A pass reads one of three buffers and
-// writes another. The GPU chooses them, once for the whole dispatch (see the routes in lib/sort_key.wgsl).
+// Loads the items of a tile into the registers of the invocations. A pass reads one of three buffers and writes another. The
+// GPU chooses them, once for the whole dispatch (see the routes in lib/sort_key.wgsl). So each load stands here three times,
+// and full and partial tiles share it, because long texts are slow: past the end the last item is loaded again.
 fn tile_is_full(tile: u32) -> bool { return (tile + 1u) * TILE <= {{ used.n }}; }
 
 //$ for items_of in moved
-//$ for place in places
-//$ set load = "u32" if items_of.generated and place == "input" else "load_" ~ items_of.name ~ "_" ~ place
-fn read_{{ items_of.name }}_{{ place }}(tile: u32) {
+fn read_{{ items_of.name }}(tile: u32, place: u32) {
   let first = tile * TILE + tile_position(0u);
-  if (tile_is_full(tile)) {
+  let most = {{ "max(%s, 1u)" % used.n if counted else used.n }} - 1u;
+//$ for place in places
 //$ set operand = items_of.name ~ "_" ~ place
+//$ set load = "u32" if items_of.generated and place == "input" else "load_" ~ operand
 //$ set count = segments.get(operand, 0)
+  {{ "else " if not loop.first }}if (place == {{ place | upper }}) {
 //$ if count
-    let segment = segment_of_{{ operand }}(tile * TILE, tile * TILE + TILE - 1u);
+    let segment = select({{ count }}u, segment_of_{{ operand }}(tile * TILE, tile * TILE + TILE - 1u), tile_is_full(tile));
 //$ for number in range(count)
     if (segment == {{ number }}u) {
       {{ items_of.name }}[{{ k }}] = {{ load }}_segment_{{ number }}(first + {{ 32 * k }}u);  //$ for k in range(items)
@@ -19,17 +21,8 @@ fn read_{{ items_of.name }}_{{ place }}(tile: u32) {
     }
 //$ endfor
 //$ endif
-    {{ items_of.name }}[{{ k }}] = {{ load }}(first + {{ 32 * k }}u);  //$ for k in range(items)
-  } else {
-//$ for k in range(items)
-    if (first + {{ 32 * k }}u < {{ used.n }}) { {{ items_of.name }}[{{ k }}] = {{ load }}(first + {{ 32 * k }}u); }
-//$ endfor
+    {{ items_of.name }}[{{ k }}] = {{ load }}(min(first + {{ 32 * k }}u, most));  //$ for k in range(items)
   }
-}
-//$ endfor
-fn read_{{ items_of.name }}(tile: u32, place: u32) {
-//$ for place in places
-  {{ "else " if not loop.first }}if (place == {{ place | upper }}) { read_{{ items_of.name }}_{{ place }}(tile); }
 //$ endfor
 }
 //$ endfor
@@ -38,16 +31,17 @@ fn read_{{ items_of.name }}(tile: u32, place: u32) {
 // Keys that are their own codes (not `encodes`) need a separate text. With the common one, NVIDIA's compiler uses one
 // register too many for pairs, which costs a third (docs/contribute/performance.md, Sorts).
 fn read_codes(tile: u32, place: u32) {
-  if (!tile_is_full(tile)) {
-//$ set last = "select(key_written(LAST_CODE), key_decode(LAST_CODE), place == INPUT)" if encodes else "key_decode(LAST_CODE)"
-    keys[{{ k }}] = {{ last }};  //$ for k in range(items)
-  }
   read_keys(tile, place);
 //$ if encodes
   if (place != INPUT) {
     keys[{{ k }}] = key_read(keys[{{ k }}]);  //$ for k in range(items)
-    return;
+  } else {
+    keys[{{ k }}] = key_encode(keys[{{ k }}]);  //$ for k in range(items)
   }
-//$ endif
+//$ else
   keys[{{ k }}] = key_encode(keys[{{ k }}]);  //$ for k in range(items)
+//$ endif
+  if (tile_is_full(tile)) { return; }
+  let first = tile * TILE + tile_position(0u);
+  if (first + {{ 32 * k }}u >= {{ used.n }}) { keys[{{ k }}] = LAST_CODE; }  //$ for k in range(items)
 }

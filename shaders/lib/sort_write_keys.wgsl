@@ -1,11 +1,11 @@
 // Writes the ranked keys of a tile, whose first part is staged, to one place: the output or the temporary copy. Where a key
 // went, its value goes. Values are loaded once, into the registers that the last keys leave, while those are written.
-//$ set with_values, rounds = moved | length > 1, items // parts
-fn write_{{ place }}(tile: u32{{ ", source: u32" if with_values }}{{ ", last: bool" if decodes }}) {
+fn write_{{ place }}(tile: u32, route: u32{{ ", to_output: bool" if together }}) {
+  {{ "let last = (route >> 2u) == LAST;" if decodes }}
   let valid = min(TILE, {{ used.n }} - tile * TILE);
 //$ for part in range(parts)
   {{ "workgroupBarrier(); stage_keys(%du);" % part if part > 0 }}
-  {{ "read_values(tile, source);" if with_values and loop.last }}
+  {{ "read_values(tile, route & 3u);" if with_values and loop.last }}
 //$ for K in range(part * rounds, (part + 1) * rounds)
   if ({{ K }}u * WORKGROUP_SIZE + lane < valid) {
     let key = staged_keys({{ K % rounds }}u * WORKGROUP_SIZE + lane);
@@ -18,7 +18,7 @@ fn write_{{ place }}(tile: u32{{ ", source: u32" if with_values }}{{ ", last: bo
     let joined = i > 0u && ranked_digit(staged_keys(max(i, 1u) - 1u)) == ranked_digit(key);
     store_in_run_keys_{{ place }}(to, {{ stored }}, {{ stored | replace("(key)", "(next)") }}, joined, joins);
 //$ else
-    store_keys_{{ place }}(to, {{ stored }});
+    store_keys_{{ place }}({{ chosen }}to, {{ stored }});
 //$ endif
     {{ "destinations[%d] = to;" % K if with_values }}
   }
@@ -29,7 +29,7 @@ fn write_{{ place }}(tile: u32{{ ", source: u32" if with_values }}{{ ", last: bo
   stage_values({{ part }}u);
 //$ for K in range(part * rounds, (part + 1) * rounds)
   if ({{ K }}u * WORKGROUP_SIZE + lane < valid) {
-    store_values_{{ place }}(destinations[{{ K }}], staged_values({{ K % rounds }}u * WORKGROUP_SIZE + lane));
+    store_values_{{ place }}({{ chosen }}destinations[{{ K }}], staged_values({{ K % rounds }}u * WORKGROUP_SIZE + lane));
   }
 //$ endfor
 //$ endfor

@@ -397,65 +397,49 @@ fn stage_keys(part: u32) {
 }
 fn stage_one_keys(i: u32, word: u32) { atomicStore(&stage[i], word); }
 fn staged_keys(i: u32) -> u32 { return atomicLoad(&stage[i]); }
-// Moves items of a tile between the buffers and the registers of the invocations. A pass reads one of three buffers and
-// writes another. The GPU chooses them, once for the whole dispatch (see the routes in lib/sort_key.wgsl).
+// Loads the items of a tile into the registers of the invocations. A pass reads one of three buffers and writes another. The
+// GPU chooses them, once for the whole dispatch (see the routes in lib/sort_key.wgsl). So each load stands here three times,
+// and full and partial tiles share it, because long texts are slow: past the end the last item is loaded again.
 fn tile_is_full(tile: u32) -> bool { return (tile + 1u) * TILE <= params.n; }
 
-fn read_keys_input(tile: u32) {
-  let first = tile * TILE + tile_position(0u);
-  if (tile_is_full(tile)) {
-    keys[0] = load_keys_input(first + 0u);
-    keys[1] = load_keys_input(first + 32u);
-  } else {
-    if (first + 0u < params.n) { keys[0] = load_keys_input(first + 0u); }
-    if (first + 32u < params.n) { keys[1] = load_keys_input(first + 32u); }
-  }
-}
-fn read_keys_output(tile: u32) {
-  let first = tile * TILE + tile_position(0u);
-  if (tile_is_full(tile)) {
-    keys[0] = load_keys_output(first + 0u);
-    keys[1] = load_keys_output(first + 32u);
-  } else {
-    if (first + 0u < params.n) { keys[0] = load_keys_output(first + 0u); }
-    if (first + 32u < params.n) { keys[1] = load_keys_output(first + 32u); }
-  }
-}
-fn read_keys_temporary(tile: u32) {
-  let first = tile * TILE + tile_position(0u);
-  if (tile_is_full(tile)) {
-    keys[0] = load_keys_temporary(first + 0u);
-    keys[1] = load_keys_temporary(first + 32u);
-  } else {
-    if (first + 0u < params.n) { keys[0] = load_keys_temporary(first + 0u); }
-    if (first + 32u < params.n) { keys[1] = load_keys_temporary(first + 32u); }
-  }
-}
 fn read_keys(tile: u32, place: u32) {
-  if (place == INPUT) { read_keys_input(tile); }
-  else if (place == OUTPUT) { read_keys_output(tile); }
-  else if (place == TEMPORARY) { read_keys_temporary(tile); }
+  let first = tile * TILE + tile_position(0u);
+  let most = params.n - 1u;
+  if (place == INPUT) {
+    keys[0] = load_keys_input(min(first + 0u, most));
+    keys[1] = load_keys_input(min(first + 32u, most));
+  }
+  else if (place == OUTPUT) {
+    keys[0] = load_keys_output(min(first + 0u, most));
+    keys[1] = load_keys_output(min(first + 32u, most));
+  }
+  else if (place == TEMPORARY) {
+    keys[0] = load_keys_temporary(min(first + 0u, most));
+    keys[1] = load_keys_temporary(min(first + 32u, most));
+  }
 }
 // Keys past the end rank behind all others: they have the last digit and the last places in the tile.
 // Keys that are their own codes (not `encodes`) need a separate text. With the common one, NVIDIA's compiler uses one
 // register too many for pairs, which costs a third (docs/contribute/performance.md, Sorts).
 fn read_codes(tile: u32, place: u32) {
-  if (!tile_is_full(tile)) {
-    keys[0] = key_decode(LAST_CODE);
-    keys[1] = key_decode(LAST_CODE);
-  }
   read_keys(tile, place);
   keys[0] = key_encode(keys[0]);
   keys[1] = key_encode(keys[1]);
+  if (tile_is_full(tile)) { return; }
+  let first = tile * TILE + tile_position(0u);
+  if (first + 0u >= params.n) { keys[0] = LAST_CODE; }
+  if (first + 32u >= params.n) { keys[1] = LAST_CODE; }
 }
 // Writes a ranked tile to the runs of its bins, in the output or in the temporary copy.
 // By bin, the offset from the position of a key in the tile to its position in the output; before that, counts of an
 // unpublished tile.
 var<workgroup> run_offsets: array<atomic<u32>, BINS>;
 
+// Pairs whose keys are not encoded, or are bytes, choose the place for each store; for others two texts are faster.
 // Writes the ranked keys of a tile, whose first part is staged, to one place: the output or the temporary copy. Where a key
 // went, its value goes. Values are loaded once, into the registers that the last keys leave, while those are written.
-fn write_output(tile: u32) {
+fn write_output(tile: u32, route: u32) {
+  
   let valid = min(TILE, params.n - tile * TILE);
   
   
@@ -476,7 +460,8 @@ fn write_output(tile: u32) {
 }
 // Writes the ranked keys of a tile, whose first part is staged, to one place: the output or the temporary copy. Where a key
 // went, its value goes. Values are loaded once, into the registers that the last keys leave, while those are written.
-fn write_temporary(tile: u32) {
+fn write_temporary(tile: u32, route: u32) {
+  
   let valid = min(TILE, params.n - tile * TILE);
   
   
@@ -497,7 +482,8 @@ fn write_temporary(tile: u32) {
 }
 // Writes a tile whose keys are ranked and whose first part is staged.
 fn tile_write(tile: u32, route: u32) {
-  if ((route >> 2u) == OUTPUT) { write_output(tile); } else { write_temporary(tile); }
+  let to_output = (route >> 2u) != TEMPORARY;
+  if (to_output) { write_output(tile, route); } else { write_temporary(tile, route); }
 }
 // The chained state of a pass: a word per tile and bin, {epoch: 1 bit, inclusive: 1 bit, keys: 30 bits}. One bit of epoch
 // is enough, because every dispatch publishes every tile: a word of another epoch is of the previous one. The words lie
@@ -547,14 +533,19 @@ fn digit_value(word: u32) -> u32 { return word & 0x3fffffffu; }
 override SPIN_LIMIT: u32 = 256u;
 var<workgroup> stalled: atomic<u32>;
 
-// Recounts the digits of a tile, and returns the count of this invocation's bin.
+// Recounts the digits of a full tile, and returns the count of this invocation's bin. Keys in registers stay.
 fn count_again(tile: u32, place: u32) -> u32 {
   workgroupBarrier();
   if (lane < BINS) { atomicStore(&run_offsets[lane], 0u); }
   workgroupBarrier();
-  read_codes(tile, place);
-  atomicAdd(&run_offsets[ranked_digit(keys[0])], 1u);
-  atomicAdd(&run_offsets[ranked_digit(keys[1])], 1u);
+  for (var i = tile * TILE + lane; i < (tile + 1u) * TILE; i += WORKGROUP_SIZE) {
+    var key: Key;
+    if (place == INPUT) { key = load_keys_input(i); }
+    if (place == OUTPUT) { key = load_keys_output(i); }
+    if (place == TEMPORARY) { key = load_keys_temporary(i); }
+    let code = key_encode(key);
+    atomicAdd(&run_offsets[ranked_digit(code)], 1u);
+  }
   workgroupBarrier();
   return atomicLoad(&run_offsets[lane & (BINS - 1u)]);
 }
@@ -602,14 +593,12 @@ fn look_back_early(tile: u32, base: u32, count: u32) {
 
 // Where `tile` continues this invocation's bin; `base` is where the bin begins.
 fn look_back(tile: u32, place: u32, base: u32) -> u32 {
-  var keys_lost = false;
   loop {
     walk_back(SPIN_LIMIT);
     if (remaining > 0u) { atomicMax(&stalled, remaining); }
     let again = workgroupUniformLoad(&stalled);
     if (again == 0u) { break; }
     let counted = count_again(again - 1u, place);
-    keys_lost = true;
     if (remaining == again) {
       sum += counted;
       remaining -= 1u;
@@ -618,7 +607,6 @@ fn look_back(tile: u32, place: u32, base: u32) -> u32 {
     if (lane == 0u) { atomicStore(&stalled, 0u); }
     workgroupBarrier();
   }
-  if (keys_lost) { read_codes(tile, place); }
   return sum;
 }
 
