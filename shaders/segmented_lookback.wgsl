@@ -27,6 +27,7 @@
 //$ include "lib/emit_" ~ emission ~ ".wgsl"
 //$ include "lib/state.wgsl"
 
+//$ set may_end = true
 //$ include "lib/look_back.wgsl"
 
 //$ if carried
@@ -67,7 +68,6 @@ fn with_carry(before: Posted) -> Posted { return posted(chain_combine(carry_in()
 //$ else
 fn with_carry(before: Posted) -> Posted { return before; }
 //$ endif
-//$ set may_end = true
 //$ include "lib/look_back_resume.wgsl"
 
 fn run(number: u32, lanes: Lanes) {

@@ -23,9 +23,11 @@ fn look_back(start: u32, sum_so_far: {{ chain.type }}, spins_so_far: u32) {
   loop {
     var done_here = 0u;
     var empty_here = 0u;
-//$ if look == 1
-    var published_0 = Published(INCLUSIVE, {{ chain.identity }});  // before tile 0
-    if (sg_id == 0u && window - first <= nearest) { published_0 = state_poll(nearest - (window - first)); }
+//$ if look == 1 or may_end is defined
+//$ for j in range(look)
+    var published_{{ j }} = Published(INCLUSIVE, {{ chain.identity }});  // before tile 0
+    if (sg_id == 0u && window - first - {{ j }}u <= nearest) { published_{{ j }} = state_poll(nearest - (window - first - {{ j }}u)); }
+//$ endfor
 //$ else
     // Without branches, so that a lane waits for all of its polls together.
     let back_{{ j }} = window - first - {{ j }}u;  //$ for j in range(look)

@@ -602,7 +602,7 @@ fn look_back(start: u32, sum_so_far: Acc, spins_so_far: u32) {
     var done_here = 0u;
     var empty_here = 0u;
     var published_0 = Published(INCLUSIVE, identity());  // before tile 0
-    if (sg_id == 0u && window - first <= nearest) { published_0 = state_poll(nearest - (window - first)); }
+    if (sg_id == 0u && window - first - 0u <= nearest) { published_0 = state_poll(nearest - (window - first - 0u)); }
     done_here = select(done_here, first + 0u, published_0.flag == INCLUSIVE);
     empty_here = select(empty_here, first + 0u, published_0.flag == EMPTY);
     let done = look_back_max(done_here);
