@@ -117,13 +117,16 @@ class _Reduction(ReduceByKey):
         return written
 
     def _segment_context(self, *args: Any, **more: Any) -> dict[str, Any]:
+        context = super()._segment_context(*args, **more)
+        if self._writes_keys and not self._key_stores and self._is_plain_store:
+            return context  # the text of ReduceByKey
         store = "store_acc_" if self._key_words == 2 else "store_"
         keys = [f"{store}{name}" for name in self._key_stores] or ["store_output_keys"]
         stores = {
             "of_keys": keys if self._writes_keys else [],
             "results": None if self._is_plain_store else list(self._outputs),
         }
-        return {**super()._segment_context(*args, **more), "stores": stores}
+        return {**context, "stores": stores}
 
 
 def _column_of(flat: Flat) -> str | None:

@@ -2,7 +2,7 @@
 // The last run has no head behind it: `emit_end` closes it.
 fn put_value(run: u32, x: Acc) {
   if (run >= params.size) { return; }
-//$ if stores.results is not none
+//$ if stores is defined and stores.results is not none
   store_acc_{{ name }}(run, x);  //$ for name in stores.results
 //$ elif items_are == "raw"
   store_output_values({{ acc.words }}u * run + {{ k }}u, x{{ "[%d]" % k if acc.words > 1 }});  //$ for k in range(acc.words)
@@ -43,7 +43,13 @@ fn stage_runs(first: u32, sum: WorkgroupScan_chain) {
 // Writes the run that is staged at a place, the `rank`-th one of the tile; `before` is what comes before the tile.
 fn write_run(place: u32, rank: u32, before: Chain) {
   let run = before.x + rank;
-  if (run < params.size) { {{ store }}(run, staged_keys[place]); }  //$ for store in stores.of_keys
+//$ if stores is not defined
+  if (run < params.size) { store_output_keys(run, staged_keys[place]); }
+//$ elif stores.of_keys
+  if (run < params.size) {
+    {{ store }}(run, staged_keys[place]);  //$ for store in stores.of_keys
+  }
+//$ endif
   if (run > 0u) {
     var x = staged_values[place];
     if (rank == 0u) { x = combine(chain_value(before), x); }
@@ -66,7 +72,7 @@ fn emit_open(tile: u32, before: Chain, sum: WorkgroupScan_chain) {
 }
 // Writes the number of runs and the value of the last one.
 fn emit_end(total: Chain) {
-//$ if stores.of_keys
+//$ if stores is not defined or stores.of_keys
   store_count(0u, total.x);
 //$ endif
   if (total.x > 0u) { put_value(total.x - 1u, chain_value(total)); }

@@ -395,7 +395,6 @@ class SegmentedPrimitive(LookBackPrimitive):
             "heads": self._heads,
             "emission": self._emission,
             "barrier": self._waiting.barrier,
-            "stores": {"of_keys": ["store_output_keys"], "results": None},
             "exclusive": self._exclusive,
             "items_are": "raw" if self.datatype.is_several else "words" if self._is_plain else "pairs",
             "parts": parts,
