@@ -184,7 +184,7 @@ class ReduceByKey(ReduceByKeyCalls, SegmentedPrimitive):
         Argument("output_values", is_output=True, length=UpTo("keys", "count")),
         Argument("count", is_output=True, datatype=DATATYPES["u32"], length=1),
     )
-    _heads, _emission, _kernel = "keys", "runs", "reduce_by_key"
+    _heads, _emission, _kernel = "keys", "runs", "by_key"
     _per_item = ("keys", "items")
     _also_written = ("output_keys", "output_values", "count")
 
@@ -232,7 +232,8 @@ class ReduceByKey(ReduceByKeyCalls, SegmentedPrimitive):
             *builder.counted_work(n, read_bytes // max(n, 1), 0),
             CountedWork("count", runs, 0, run_bytes),
         )
-        return builder.build(Work(n, read_bytes, runs * run_bytes + 4, max(0, n - 1), counted), parameters)
+        work = Work(n, read_bytes, runs * run_bytes + 4, max(0, n - 1), counted)
+        return builder.build(work, parameters)
 
     def add_to(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
         """Add the steps to a plan; see `PlanBuilder.include`."""
@@ -248,7 +249,8 @@ class ReduceByKey(ReduceByKeyCalls, SegmentedPrimitive):
         """Return numpy's result for the same input: keys, values, and their number. It knows of no `size`."""
         heads = heads_of_keys(keys)
         starts = np.flatnonzero(heads)
-        values = segmented_prefixes(self.op, items, heads)[np.append(starts[1:], keys.size)[: starts.size] - 1]
+        ends = np.append(starts[1:], keys.size)[: starts.size] - 1
+        values = segmented_prefixes(self.op, items, heads)[ends]
         if keys.dtype.kind == "f":
             keys = keys + keys.dtype.type(0)  # −0 becomes +0
         return keys[starts], values, np.array([starts.size], dtype=np.uint32)

@@ -43,10 +43,6 @@ class Waiting:
         self._capabilities, self._device, self._state = capabilities, device, state
         self._may_be_first = device is not None and capabilities.lookback is None and not capabilities.is_cpu
         self._tuning, self._mode = tuning, mode
-        usable = capabilities.features if mode.kind == "native" else ()
-        #: What kernels with subgroups need, and what their barriers wait for.
-        self.features = tuple(name for name in ("subgroup", "subgroup-barrier") if name in usable)
-        self.barrier = "subgroup" if len(self.features) > 1 else "workgroup"
         #: Unsuccessful polls before a tile is computed again.
         self.spin_limit = spin_limit if tuning.spin_limit is None else tuning.spin_limit
 

@@ -396,7 +396,6 @@ def scan_axis_parts(capabilities: Capabilities | None) -> AxisParts:
 # 1.9).
 _SIZES, _BLOCKS = ("workgroup_size", "vecs"), ("workgroup_size", "vecs", "max_blocks")
 _AHEAD, _SEGMENTED_SORT = ("workgroup_size", "vecs", "ahead"), ("workgroup_size", "items")
-_CPU_BLOCKS, _CPU_STREAM = _any(64, 4, 64), _any(64, 4, 0)
 
 #: All kernels that have shapes, by name.
 KERNELS: Mapping[str, TunedKernel] = {
@@ -404,7 +403,7 @@ KERNELS: Mapping[str, TunedKernel] = {
     # At full occupancy other subgroups hide the latency.
     "elementwise": TunedKernel(ElementwiseTuning, _SIZES, _always(256, 1), _any(256, 1)),
     "reduce": TunedKernel(ReduceTuning, _BLOCKS, _in_blocks(256, 4), ((1 << 20, (64, 4, 32)), (None, (256, 4, 64)))),
-    "scan": TunedKernel(ScanTuning, _BLOCKS, _any_in_blocks(8), _CPU_BLOCKS),
+    "scan": TunedKernel(ScanTuning, _BLOCKS, _any_in_blocks(8), _any(64, 4, 64)),
     "scan_lookback": TunedKernel(ScanTuning, _SIZES, _chain(), _any(128, 4)),
     "search": TunedKernel(ElementwiseTuning, _SIZES, _search, _any(64, 16)),
     "transpose": TunedKernel(ElementwiseTuning, _SIZES, _transpose, _any(256, 2)),
@@ -413,29 +412,30 @@ KERNELS: Mapping[str, TunedKernel] = {
     # 8 loads in flight; a group has up to 4 tiles of 8,192 items, and 2^28 items have 2^14 minima in groups of 2 tiles.
     # Other shapes are as fast (H100, 2^28: 256 × 4, 128 × 8, 512 × 8 within 1 %).
     "top_k": TunedKernel(ElementwiseTuning, _SIZES, _always(256, 8), _any(64, 8)),
-    # Keys stay beside values (scan by key of 2^28, H200: 256 × 8 856 µs, 128 × 8 850, 512 × 4 872), and where runs are
-    # stored, as many registers more (reduce of 2^24, runs of 1, 8, 2: 256 × 8 114, 62, 83 µs, 512 × 4 107, 63, 82).
+    # Keys stay beside values. 2^28 items of u32 in runs of 8 on an H200: scan 856 µs and reduce 874 with 256 × 8, 850
+    # and 930 with 128 × 8, 872 and 1,215 with 512 × 4.
     "by_key": TunedKernel(ScanTuning, _SIZES, _chain(2), _any(128, 2)),
-    "reduce_by_key": TunedKernel(ScanTuning, _SIZES, _chain(4), _any(128, 2)),
     "segmented": TunedKernel(ScanTuning, _SIZES, _chain(2, 0.5), _any(128, 2)),
     # By the length of segments (2^28 items, H200, µs): of 2^10 407 with 128 × 8 and 457 with 256 × 4; of 16 (medium)
     # 691 and 539; of 8 565 and 881; of 1 and 2 (tiny) 1,396 and 1,001, but 1,214 and 878 with 256 × 4. 528 blocks are
     # 2 % faster than 1,024, only segments of 1 want 792. Few items: with 264 blocks 2^22 in segments of 2^16 take 16.3
     # µs, with 1,024 23.9.
-    "segmented_reduce": TunedKernel(ScanTuning, _BLOCKS, _in_blocks(128, 8), _CPU_BLOCKS),
-    "segmented_reduce_tiny": TunedKernel(ScanTuning, _BLOCKS, _in_blocks(256, 4, per_multiprocessor=6), _CPU_BLOCKS),
-    "segmented_reduce_medium": TunedKernel(ScanTuning, _BLOCKS, _in_blocks(256, 4), _CPU_BLOCKS),
+    "segmented_reduce": TunedKernel(ScanTuning, _BLOCKS, _in_blocks(128, 8), _any(64, 4, 64)),
+    "segmented_reduce_tiny": TunedKernel(
+        ScanTuning, _BLOCKS, _in_blocks(256, 4, per_multiprocessor=6), _any(64, 4, 64)
+    ),
+    "segmented_reduce_medium": TunedKernel(ScanTuning, _BLOCKS, _in_blocks(256, 4), _any(64, 4, 64)),
     "histogram": TunedKernel(HistogramTuning, _BLOCKS, _histogram, _any(64, 2, 32)),
     "histogram_ranges": TunedKernel(HistogramTuning, _BLOCKS, _histogram_ranges, _any(64, 4, 32)),
     # A select of half of 2^28 items on an H200 takes 582 µs with 256 × 8, 567 with 128 × 16, 775 with 128 × 8, 680 with
     # 512 × 8; with flags of their own 652 with 256 × 8, 571 with 256 × 16; a partition in 2 821 with 256 × 8, 810 with
     # 128 × 16.
-    "stream": TunedKernel(StreamTuning, _AHEAD, _stream(64, at_bound=True), _CPU_STREAM),
+    "stream": TunedKernel(StreamTuning, _AHEAD, _stream(64, at_bound=True), _any(64, 4, 0)),
     # Keys of 8 bytes (unique of 2^24, runs of 8, H200: 256 × 8 68.2 µs, 256 × 4 65.6, 128 × 8 61.4, 512 × 4 59.6).
-    "stream_wide": TunedKernel(StreamTuning, _AHEAD, _stream(64, 4, at_bound=True), _CPU_STREAM),
-    "stream_flags": TunedKernel(StreamTuning, _AHEAD, _stream(32, 1, 2.0), _CPU_STREAM),
-    "stream_split": TunedKernel(StreamTuning, _AHEAD, _stream(32), _CPU_STREAM),
-    "stream_split_2": TunedKernel(StreamTuning, _AHEAD, _stream(32, at_bound=True), _CPU_STREAM),
+    "stream_wide": TunedKernel(StreamTuning, _AHEAD, _stream(64, 4, at_bound=True), _any(64, 4, 0)),
+    "stream_flags": TunedKernel(StreamTuning, _AHEAD, _stream(32, 1, 2.0), _any(64, 4, 0)),
+    "stream_split": TunedKernel(StreamTuning, _AHEAD, _stream(32), _any(64, 4, 0)),
+    "stream_split_2": TunedKernel(StreamTuning, _AHEAD, _stream(32, at_bound=True), _any(64, 4, 0)),
     **{name: TunedKernel(SortTuning, _SORT_FIELDS, _sort(name), _any(256, 4, 1, 4)) for name in _SORTS},
     "segmented_sort": TunedKernel(SegmentedSortTuning, _SEGMENTED_SORT, _segmented_sort(2, 44), _any(256, 4)),
     "segmented_sort_wide": TunedKernel(SegmentedSortTuning, _SEGMENTED_SORT, _segmented_sort(3, 40), _any(256, 4)),

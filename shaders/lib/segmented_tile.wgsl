@@ -14,7 +14,6 @@ var<private> tile_open: u32;
 //$ if emission == "runs"
 // Heads of the subgroup before each row of the lane.
 var<private> tile_ranks: array<u32, ROWS>;
-var<private> subgroup_runs: u32;
 //$ endif
 
 const MORE_FOLLOWS: u32 = {{ constants.MORE_FOLLOWS }}u;
@@ -106,7 +105,6 @@ fn tile_scan() -> WorkgroupScan_chain {
 //$ endif
   }
 //$ endfor
-  subgroup_runs = count;
 //$ else
   // Of heads, only whether there are any matters.
   let count = select(0u, 1u, closed);

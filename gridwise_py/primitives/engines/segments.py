@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import gcd
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,7 +21,6 @@ from ...planning.layout import Layout, Operand
 from ...planning.source import Source
 from ...planning.windows import Window, window_of_all, windows_of
 from ...settings import ScanStrategy
-from ...tuning.facts import facts_of
 from ...tuning.options import ScanTuning
 from ...tuning.rows import Shape
 from ...tuning.shapes import totals_invocations
@@ -41,8 +39,9 @@ KEY_DATATYPES: Mapping[str, Datatype] = {
 _MOST_WORDS = 3
 # Results at ends of segments go through so many bytes of workgroup memory at a time.
 _STAGED_BYTES = 8192
-# Runs, too, where the device has room beside the totals of subgroups. Tiles of many runs take several turns: with twice
-# as much fewer, where each multiprocessor has one tile (H200, 2^20 items, 16 and 32 KiB: runs of 1 10.9, 9.8 µs).
+# Runs, too, where the device has room beside the totals of subgroups. Tiles of many runs take several turns (H200, 2^24
+# items, 10, 16, 24 KiB: runs of 1 121, 113, 156 µs, runs of 8 61.8, 60.7, 85.2: with 24 KiB two workgroups fit, not
+# three).
 _STAGED_RUN_BYTES, _OTHER_STORAGE_BYTES = 16384, 6144
 
 
@@ -242,7 +241,7 @@ class SegmentedPrimitive(LookBackPrimitive):
         return {**self._accumulator.params, **({} if self._fixed_order is None else {"zero": 0})}
 
     def _kernel_features(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys((*self._waiting.features, *self._features)))
+        return tuple(dict.fromkeys((*(("subgroup",) if self.mode.kind == "native" else ()), *self._features)))
 
     def _plan_lookback(self, builder: PlanBuilder, layout: Layout, windows: Sequence[Window]) -> dict[str, Any]:
         (shape, look), *others = self._waiting.looks(self._items_in(layout["items"]), self._shapes, 2)
@@ -330,7 +329,7 @@ class SegmentedPrimitive(LookBackPrimitive):
             label,
             KernelFile(
                 shader,
-                context=self._segment_context(shape, parts, items, emits=emits, **context),
+                context=self._segment_context(shape, parts, emits=emits, **context),
                 constants={"WORKGROUP_SIZE": shape.workgroup_size, **(constants or {})},
                 shader_checks=self.op.checks_for(self.datatype),
                 features=tuple(dict.fromkeys((*self._kernel_features(), *features))),
@@ -352,7 +351,7 @@ class SegmentedPrimitive(LookBackPrimitive):
         result[heads] = self.op.identity_for(self.datatype)
         return result
 
-    def _segment_context(self, shape: Shape, parts: int, items: int = 0, **more: Any) -> dict[str, Any]:
+    def _segment_context(self, shape: Shape, parts: int, **more: Any) -> dict[str, Any]:
         memory: dict[str, Any] = {}
         if not self._is_plain:
             memory = {"source": memory_context(self.datatype), "sink": memory_context(self.datatype)}
@@ -374,15 +373,13 @@ class SegmentedPrimitive(LookBackPrimitive):
                 "words": 1 + self._accumulator.words,
             }  # fmt: skip
         key = self._key
-        # The vec4 that a lane has side by side in a row: the more, the fewer scans over lanes a tile needs. Runs are
-        # staged row by row: of short rows, half of the lanes have a part of a tile of many runs.
-        quads = gcd(shape.vecs, 2 if counted else 4)
+        quads = _quads(shape.vecs)
         if counted:
             assert key is not None
             storage = self.capabilities.limits["max-compute-workgroup-storage-size"] - _OTHER_STORAGE_BYTES
-            few = items <= facts_of(self.capabilities).multiprocessors * shape.tile_items
-            room = min(_STAGED_RUN_BYTES << few, storage) // (key.itemsize_bytes + 4 * self._accumulator.words)
-            more["lane_runs"] = min(4 * shape.vecs, max(1, room // shape.workgroup_size))
+            # The places of 32 runs are in another order.
+            room = min(_STAGED_RUN_BYTES, storage) // (key.itemsize_bytes + 4 * self._accumulator.words) // 32 * 32
+            more["part_runs"] = min(shape.tile_items, room)
         return {
             **context,
             "kinds": kinds,
@@ -394,7 +391,6 @@ class SegmentedPrimitive(LookBackPrimitive):
             "width": 4 * quads,
             "heads": self._heads,
             "emission": self._emission,
-            "barrier": self._waiting.barrier,
             "exclusive": self._exclusive,
             "items_are": "raw" if self.datatype.is_several else "words" if self._is_plain else "pairs",
             "parts": parts,
@@ -403,6 +399,11 @@ class SegmentedPrimitive(LookBackPrimitive):
             "key": None if key is None else {"bytes": key.itemsize_bytes, "kind": key.dtype.kind},
             **more,
         }
+
+
+def _quads(vecs: int) -> int:
+    """Return the vec4 that a lane has side by side in a row: the more, the fewer scans over lanes a tile needs."""
+    return next(quads for quads in (4, 2, 1) if vecs % quads == 0)
 
 
 def window_flags(window: Window) -> int:

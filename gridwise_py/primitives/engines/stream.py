@@ -507,7 +507,7 @@ class StreamPrimitive(Primitive):
                 shader,
                 context={**self._text(shape, ahead=ahead), "ahead": ahead, "carried": window.count > 1, **context},
                 constants={"WORKGROUP_SIZE": shape.workgroup_size, **(constants or {})},
-                features=self._waiting.features,
+                features=self._subgroup_features,
             ),
             Memory(
                 reads=reads,
@@ -579,6 +579,11 @@ class StreamPrimitive(Primitive):
             return self.mode.kind != "none" and self.tuning.order == "subgroup"
         read = all(each.argument and not each.sparse and each.datatype.elements == 1 for each in self._written)
         return read and not self.marks[0].heads and self.places is None and not self.capabilities.is_cpu
+
+    @property
+    def _subgroup_features(self) -> tuple[str, ...]:
+        names = ("subgroup", "subgroup-barrier") if "subgroup-barrier" in self.capabilities.features else ("subgroup",)
+        return names if self.mode.kind == "native" else ()
 
     def _round_rows(self, shape: Shape, stage_words: int) -> int:
         """Return how many rows of a tile, cut into equal rounds, go through workgroup memory together."""
@@ -683,7 +688,7 @@ class StreamPrimitive(Primitive):
             "by_ballots": True,
             "subgroups": self.mode.kind,
             "emulated_size": self.mode.size,
-            "barrier": self._waiting.barrier,
+            "barrier": "subgroup" if len(self._subgroup_features) > 1 else "workgroup",
         }
 
 

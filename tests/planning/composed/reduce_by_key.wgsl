@@ -320,7 +320,6 @@ var<private> tile_before: array<Acc, ROWS>;
 var<private> tile_open: u32;
 // Heads of the subgroup before each row of the lane.
 var<private> tile_ranks: array<u32, ROWS>;
-var<private> subgroup_runs: u32;
 const MORE_FOLLOWS: u32 = 8u;
 fn more_follows() -> bool { return (params.flags & MORE_FOLLOWS) != 0u; }
 
@@ -455,7 +454,6 @@ fn tile_scan() -> WorkgroupScan_chain {
     tile_ranks[0] = count + (ranks.before & 0xffffu);
     count += ranks.all & 0xffffu;
   }
-  subgroup_runs = count;
   return wg_scan_chain(chain_of(count, carry));
 }
 
@@ -491,86 +489,89 @@ fn put_value(run: u32, x: Acc) {
   if (run >= params.size) { return; }
   store_output_values(run, lower(x));
 }
-// Runs go through workgroup memory, some at a time, so that neighbouring lanes write neighbouring results. Each subgroup has
-// a part of its own there, and waits for no other one. With the key of a run lies the value of the run before it.
-var<workgroup> staged_keys: array<u32, 1280>;
-var<workgroup> staged_values: array<Acc, 1280>;
-fn part_runs() -> u32 { return 5u * sg_size; }
-// Where each item is a run, lanes stage at every eighth place, and so each finds a bank of its own.
-fn bank(place: u32) -> u32 { return place ^ ((place >> 3u) & 31u); }
-fn place_of(at: u32) -> u32 { return bank(sg_id * part_runs() + at); }
+// Runs of a tile go through workgroup memory, some at a time, so that neighbouring invocations write neighbouring results.
+// With the key of a run lies the value of the run before it.
+const PART_RUNS: u32 = 1280u;
+var<workgroup> staged_keys: array<u32, PART_RUNS>;
+var<workgroup> staged_values: array<Acc, PART_RUNS>;
+var<workgroup> tile_runs: u32;
+// Where a run lies: where each item is one, lanes stage at every sixteenth place, and so each finds a bank of its own.
+fn bank(at: u32) -> u32 { return at ^ ((at >> 4u) & 31u); }
 // `first` is the place of the lane's first head in the row; p comes before the lane.
 fn stage_row_0(first: u32, p: Acc) {
   let heads = tile_heads[0];
-  // Where there are many runs, most rows belong to other parts; a place before this part has wrapped around.
-  if (first >= part_runs() && first + countOneBits(heads) - 1u >= part_runs()) { return; }
+  // Where a tile has many runs, most rows belong to other parts; a place before this part has wrapped around.
+  if (first >= PART_RUNS && first + countOneBits(heads) - 1u >= PART_RUNS) { return; }
   var at = first;
-  if ((heads & 1u) != 0u && at < part_runs()) {
-    staged_keys[place_of(at)] = tile_keys[0].x;
-    staged_values[place_of(at)] = p;
+  if ((heads & 1u) != 0u && at < PART_RUNS) {
+    staged_keys[bank(at)] = tile_keys[0].x;
+    staged_values[bank(at)] = p;
   }
   at += heads & 1u;
-  if ((heads & 2u) != 0u && at < part_runs()) {
-    staged_keys[place_of(at)] = tile_keys[0].y;
-    staged_values[place_of(at)] = after_head(p, tile_values[0].x, (heads & 1u) != 0u);
+  if ((heads & 2u) != 0u && at < PART_RUNS) {
+    staged_keys[bank(at)] = tile_keys[0].y;
+    staged_values[bank(at)] = after_head(p, tile_values[0].x, (heads & 1u) != 0u);
   }
   at += (heads >> 1u) & 1u;
-  if ((heads & 4u) != 0u && at < part_runs()) {
-    staged_keys[place_of(at)] = tile_keys[0].z;
-    staged_values[place_of(at)] = after_head(p, tile_values[0].y, (heads & 3u) != 0u);
+  if ((heads & 4u) != 0u && at < PART_RUNS) {
+    staged_keys[bank(at)] = tile_keys[0].z;
+    staged_values[bank(at)] = after_head(p, tile_values[0].y, (heads & 3u) != 0u);
   }
   at += (heads >> 2u) & 1u;
-  if ((heads & 8u) != 0u && at < part_runs()) {
-    staged_keys[place_of(at)] = tile_keys[0].w;
-    staged_values[place_of(at)] = after_head(p, tile_values[0].z, (heads & 7u) != 0u);
+  if ((heads & 8u) != 0u && at < PART_RUNS) {
+    staged_keys[bank(at)] = tile_keys[0].w;
+    staged_values[bank(at)] = after_head(p, tile_values[0].z, (heads & 7u) != 0u);
   }
   at += (heads >> 3u) & 1u;
-  if ((heads & 16u) != 0u && at < part_runs()) {
-    staged_keys[place_of(at)] = tile_keys[1].x;
-    staged_values[place_of(at)] = after_head(p, tile_values[0].w, (heads & 15u) != 0u);
+  if ((heads & 16u) != 0u && at < PART_RUNS) {
+    staged_keys[bank(at)] = tile_keys[1].x;
+    staged_values[bank(at)] = after_head(p, tile_values[0].w, (heads & 15u) != 0u);
   }
   at += (heads >> 4u) & 1u;
-  if ((heads & 32u) != 0u && at < part_runs()) {
-    staged_keys[place_of(at)] = tile_keys[1].y;
-    staged_values[place_of(at)] = after_head(p, tile_values[1].x, (heads & 31u) != 0u);
+  if ((heads & 32u) != 0u && at < PART_RUNS) {
+    staged_keys[bank(at)] = tile_keys[1].y;
+    staged_values[bank(at)] = after_head(p, tile_values[1].x, (heads & 31u) != 0u);
   }
   at += (heads >> 5u) & 1u;
-  if ((heads & 64u) != 0u && at < part_runs()) {
-    staged_keys[place_of(at)] = tile_keys[1].z;
-    staged_values[place_of(at)] = after_head(p, tile_values[1].y, (heads & 63u) != 0u);
+  if ((heads & 64u) != 0u && at < PART_RUNS) {
+    staged_keys[bank(at)] = tile_keys[1].z;
+    staged_values[bank(at)] = after_head(p, tile_values[1].y, (heads & 63u) != 0u);
   }
   at += (heads >> 6u) & 1u;
-  if ((heads & 128u) != 0u && at < part_runs()) {
-    staged_keys[place_of(at)] = tile_keys[1].w;
-    staged_values[place_of(at)] = after_head(p, tile_values[1].z, (heads & 127u) != 0u);
+  if ((heads & 128u) != 0u && at < PART_RUNS) {
+    staged_keys[bank(at)] = tile_keys[1].w;
+    staged_values[bank(at)] = after_head(p, tile_values[1].z, (heads & 127u) != 0u);
   }
   at += (heads >> 7u) & 1u;
 }
-// Stages the runs of the subgroup from the `first` one on, as if nothing came before the tile.
+// Stages the runs of the tile from the `first` one on, as if nothing came before the tile.
 fn stage_runs(first: u32, sum: WorkgroupScan_chain) {
-  stage_row_0(tile_ranks[0] - first, tile_carry(0u, sum.before));
+  stage_row_0(sum.before.x + tile_ranks[0] - first, tile_carry(0u, sum.before));
 }
 // Writes the run that is staged at a place, the `rank`-th one of the tile; `before` is what comes before the tile.
-fn write_run(place: u32, rank: u32, before: Chain) {
+fn write_run(at: u32, rank: u32, before: Chain) {
   let run = before.x + rank;
-  if (run < params.size) { store_output_keys(run, staged_keys[place]); }
+  if (run < params.size) { store_output_keys(run, staged_keys[bank(at)]); }
   if (run > 0u) {
-    var x = staged_values[place];
+    var x = staged_values[bank(at)];
     if (rank == 0u) { x = combine(chain_value(before), x); }
     put_value(run - 1u, x);
   }
 }
-fn emit_closed(tile: u32, sum: WorkgroupScan_chain) { stage_runs(0u, sum); }
+fn emit_closed(tile: u32, sum: WorkgroupScan_chain) {
+  if (local == 0u) { tile_runs = sum.total.x; }
+  stage_runs(0u, sum);
+}
 // Writes the runs that begin in the tile; `before` is what comes before it, and belongs to the first one alone.
 fn emit_open(tile: u32, before: Chain, sum: WorkgroupScan_chain) {
-  // Where the workgroup waits, all subgroups have as many parts.
-  for (var part = 0u; part < 2u; part++) {
-    let first = part * part_runs();
-    let end = min(first + part_runs(), subgroup_runs);
-    workgroupBarrier();
-    for (var k = first + sg_lane; k < end; k += sg_size) { write_run(place_of(k - first), sum.before.x + k, before); }
-    workgroupBarrier();
-    if (end < subgroup_runs) { stage_runs(end, sum); }
+  let runs = workgroupUniformLoad(&tile_runs);
+  for (var first = 0u; first < runs; first += PART_RUNS) {
+    if (first > 0u) {
+      workgroupBarrier();
+      stage_runs(first, sum);
+      workgroupBarrier();
+    }
+    for (var k = local; k < min(runs - first, PART_RUNS); k += WORKGROUP_SIZE) { write_run(k, first + k, before); }
   }
 }
 // Writes the number of runs and the value of the last one.
