@@ -344,11 +344,12 @@ class SegmentedReduce(_ByOffsets):
         # and 2^16: 512 × 4 18.8, 19.9 µs, 512 × 8 19.8, 18.4). Each computes with all its loads, also where a segment
         # has ended: 2^20 items in segments of 1 take 13.6, 16.2, 23.3 µs with 2, 4, 8.
         usual, most = table.at(_ITEMS_OF_TEAMS), self.capabilities.limits["max-compute-invocations-per-workgroup"]
-        every, size = 3 * [usual], usual.workgroup_size
+        every, size = 4 * [usual], usual.workgroup_size
         if table.source == "default":
-            forms = (size, 2), (size, 4), (min(2 * size, most), 4 if segments >= usual.max_blocks else 8)
+            large = min(2 * size, most)
+            forms = (size, 2), (size, 4), (large, 8), (large, 4)
             every = [replace(usual, workgroup_size=size, vecs=vecs) for size, vecs in forms]
-        shape = every[(average >= _SEGMENT_OF_TEAMS) + (average > 16 * size)]
+        shape = every[2 + (segments >= usual.max_blocks) if average > 16 * size else average >= _SEGMENT_OF_TEAMS]
         size, at_once, blocks = shape.workgroup_size, 4 * shape.vecs, shape.max_blocks
         team = min(size, 1 << (-(-average // at_once) - 1).bit_length())
         # A workgroup does two average segments alone where that is soon done, or there are enough of them.
