@@ -23,7 +23,7 @@ fn look_back(start: u32, sum_so_far: {{ chain.type }}, spins_so_far: u32) {
   loop {
     var done_here = 0u;
     var empty_here = 0u;
-//$ if look == 1 or may_end is defined
+//$ if look == 1 or look > 4 or may_end is defined
 //$ for j in range(look)
     var published_{{ j }} = Published(INCLUSIVE, {{ chain.identity }});  // before tile 0
     if (sg_id == 0u && window - first - {{ j }}u <= nearest) { published_{{ j }} = state_poll(nearest - (window - first - {{ j }}u)); }
