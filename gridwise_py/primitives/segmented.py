@@ -306,8 +306,8 @@ class SegmentedReduce(_ByOffsets):
         if has_teams:
             shape = self._add_teams(builder, layout, windows[0].window, sibling=not by_teams)
             if by_teams:
-                reported |= {"workgroup_size": shape.workgroup_size, "vecs": shape.vecs, "blocks": 0}
-                reported |= self._state.parameters()
+                teams = {"workgroup_size": shape.workgroup_size, "vecs": shape.vecs, "blocks": 0}
+                reported |= teams | self._state.parameters()
         return reported
 
     def _reduce_blocks(

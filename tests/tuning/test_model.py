@@ -199,6 +199,10 @@ WORDS = {
 }
 
 
+#: Sums of three words are what reductions by key combine at most.
+TRIPLE = gw.Struct("triple", a="u32", b="u32", c="u32")
+
+
 def _caps(storage_bytes=49_152, invocations=1024, size_x=1024, adapter_type="DiscreteGPU"):
     return gw.Capabilities(
         limits={"max-compute-workgroup-storage-size": storage_bytes, "max-storage-buffer-binding-size": 2**31 - 4,
@@ -212,14 +216,14 @@ def _shape(*, mode=NATIVE, words="keys", n=1 << 22, caps=None, **tuning):
 
 
 def _workgroup_bytes(shader, constants):
-    """Return the workgroup memory that a text declares, all of it words of 4 or 8 bytes."""
+    """Return the workgroup memory that a text declares: words, vectors, and the result of a look-back."""
     values = dict(constants)
     for name, expression in re.findall(r"^(?:const|override) (\w+): u32 = ([^;]+);", shader.text, re.MULTILINE):
         values.setdefault(
             name, eval(re.sub(r"\b(\d+|0x[0-9a-f]+)u\b", r"\1", expression).replace("/", "//"), {}, values)
         )
     aliases = dict(re.findall(r"^alias (\w+) = ([^;]+);", shader.text, re.MULTILINE))
-    sizes = {"u32": 4, "atomic<u32>": 4, "u64": 8, "vec2<u32>": 8}
+    sizes = {"u32": 4, "atomic<u32>": 4, "u64": 8, "vec2<u32>": 8, "vec3<u32>": 16, "vec4<u32>": 16, "LookBack": 32}
     found = 0
     for kind in re.findall(r"var<workgroup> \w+: ([^;]+);", shader.text):
         array = re.fullmatch(r"array<(.+), ([^,]+)>", kind)
@@ -234,15 +238,17 @@ def test_kernels_fit_into_any_device():
     # Each pair of a memory, a workgroup and a way of subgroups.
     for i, (storage_bytes, invocations) in enumerate(itertools.product(memories, workgroups)):
         mode = ("native", "none", "emulated-64")[(i + i // 4) % 3]
-        for j, (key, value) in enumerate(itertools.product(["u32", "u64"], [None, "u32", "u64"])):
-            adapter_type = ("IntegratedGPU", "CPU")[(i + i // 4 + j) % 2]
+        for j, (key, value) in enumerate(itertools.product(["u32", "u64"], [None, "u32", "u64", TRIPLE])):
+            adapter_type = ("IntegratedGPU", "CPU", "DiscreteGPU")[(i + i // 4 + j) % 3]
             caps = _caps(storage_bytes, invocations, 2048, adapter_type)
+            datatypes, tuning = {"dtype": key, "value_dtype": value}, gw.SortTuning(subgroups=mode)
+            make, names = gw.SortPairs, ("keys", "values", "output_keys", "output_values")
             if value is None:
                 make, names, datatypes = gw.Sort, ("input", "output"), {"dtype": key}
-            else:
-                make, names = gw.SortPairs, ("keys", "values", "output_keys", "output_values")
-                datatypes = {"dtype": key, "value_dtype": value}
-            tuning = gw.SortTuning(subgroups=mode)
+            elif value is TRIPLE:
+                if storage_bytes < 20_480:
+                    continue
+                make, names, tuning = gw.ReduceByKey, ("keys", "items", "output_keys", "output_values", "count"), None
             plan = make.plan_for(capabilities=caps, lengths=dict.fromkeys(names, 1 << 22), tuning=tuning, **datatypes)
             for kernel in plan.kernels:
                 used = _workgroup_bytes(plan.shaders[kernel.shader], kernel.constants)

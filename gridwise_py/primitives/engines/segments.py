@@ -42,7 +42,7 @@ _STAGED_BYTES = 8192
 # Runs, too, where the device has room beside the totals of subgroups. Tiles of many runs take several turns (H200, 2^24
 # items, 10, 16, 24 KiB: runs of 1 121, 113, 156 µs, runs of 8 61.8, 60.7, 85.2: with 24 KiB two workgroups fit, not
 # three).
-_STAGED_RUN_BYTES, _OTHER_STORAGE_BYTES = 16384, 6144
+_STAGED_RUN_BYTES, _OTHER_STORAGE_BYTES = 16384, 128
 
 
 class SegmentedPrimitive(LookBackPrimitive):
@@ -376,10 +376,13 @@ class SegmentedPrimitive(LookBackPrimitive):
         quads = _quads(shape.vecs)
         if counted:
             assert key is not None
+            # Three words take the room of four. Each invocation has a value there, and twice as much of the chain.
+            value_bytes = 4 << (self._accumulator.words - 1).bit_length()
             storage = self.capabilities.limits["max-compute-workgroup-storage-size"] - _OTHER_STORAGE_BYTES
+            room = min(_STAGED_RUN_BYTES, storage - 3 * value_bytes * shape.workgroup_size)
             # The places of 32 runs are in another order.
-            room = min(_STAGED_RUN_BYTES, storage) // (key.itemsize_bytes + 4 * self._accumulator.words) // 32 * 32
-            more["part_runs"] = min(shape.tile_items, room)
+            runs = max(1, room // (key.itemsize_bytes + value_bytes) // 32) * 32
+            more["part_runs"] = min(shape.tile_items, runs)
         return {
             **context,
             "kinds": kinds,

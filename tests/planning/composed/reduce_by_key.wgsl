@@ -491,7 +491,7 @@ fn put_value(run: u32, x: Acc) {
 }
 // Runs of a tile go through workgroup memory, some at a time, so that neighbouring invocations write neighbouring results.
 // With the key of a run lies the value of the run before it.
-const PART_RUNS: u32 = 1280u;
+const PART_RUNS: u32 = 1632u;
 var<workgroup> staged_keys: array<u32, PART_RUNS>;
 var<workgroup> staged_values: array<Acc, PART_RUNS>;
 var<workgroup> tile_runs: u32;
