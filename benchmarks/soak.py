@@ -5,7 +5,7 @@ Usage: python benchmarks/soak.py scan [--n 2^20,2^24] [--runs 100000,10000] [--s
        python benchmarks/soak.py select|unique|reduce_by_key|segmented_reduce [--n 2^22] …
 
 A row is a length, a strategy and, for a scan's look-back, a form of the state words. It ends after its runs, or when
-its share of the time is up; the row says how many were done. Selections count tiles ahead, at every length.
+its share of the time is up; the row says how many were done.
 """
 
 from __future__ import annotations
@@ -31,8 +31,6 @@ CLASSES = {
 }  # fmt: skip
 STRATEGIES = {kind: ("lookback", "reduce_then_scan") for kind in CLASSES} | {"sort": ("onesweep", "reduce_then_scan")}
 DEFAULTS = {kind: ([1 << 22], "2000") for kind in CLASSES} | {"scan": ([1 << 20, 1 << 24], "100000,10000")}
-# A tile counts one that comes so many tiles later: the default from 2^24 items on (`StreamTuning.ahead`).
-AHEAD = 32
 # Runs between two looks at the clock and at the count of wrong items.
 BATCH = 500
 
@@ -153,8 +151,7 @@ def make(kind: str, device, strategy: str, state: str | None, stall_every: int) 
     """Return the primitive of a row."""
     cls = faulty(CLASSES[kind], stall_every=stall_every)
     if kind == "select":
-        ahead = gw.StreamTuning(ahead=AHEAD) if strategy == "lookback" else None
-        return cls(device, gw.u32("input"), where=gw.u32("input") & 1, strategy=strategy, tuning=ahead)
+        return cls(device, gw.u32("input"), where=gw.u32("input") & 1, strategy=strategy)
     return cls(device, "u32", strategy=strategy, tuning=None if state is None else gw.ScanTuning(state=state))
 
 

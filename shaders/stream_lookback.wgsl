@@ -3,9 +3,6 @@
 // tiles at a time, until it finds one that has published the count of all tiles up to itself. Then the workgroup writes.
 // Sources: Merrill and Garland, "Single-pass parallel prefix scan with decoupled look-back" (NVIDIA, 2016), of which
 // this is the stream compaction; the fallback is from Smith, Levien and Owens, "Decoupled Fallback" (SPAA 2025).
-// Where tiles wait for long, a workgroup first counts a tile that is `ahead` of the one that it writes. So counts are there
-// when they are asked for; the items of the tile are read again, which is why few tiles lie between the two: the cache still has
-// them (H100, 2^28 items, a select of half: 707 µs without, 623 with 64 tiles, 857 with 384).
 // Forward progress: none is assumed. After SPIN_LIMIT unsuccessful polls in total, a workgroup recounts every unpublished
 // tile from the inputs. So every loop is bounded, and the outputs must not share items with the inputs.
 // The number of items may come from the GPU. A workgroup whose tile has no items publishes a count of 0 and leaves: so
@@ -13,8 +10,7 @@
 // In windows (`carried`), counts start at 0 in each; carries has the counts of all earlier windows.
 // Bindings: params, inputs, outputs, count, states, and carries.
 // Params: n (items of all windows; those behind the last window do not count); first (the window's first item); capacity (items
-// of the window); room (items of an output); tiles; ahead (tiles between the one that a workgroup counts and the earlier one that
-// it writes); tiles_per_block; blocks (workgroups that have work); flags (HAS_CARRY or 0).
+// of the window); room (items of an output); tiles; tiles_per_block; blocks (workgroups that have work); flags (HAS_CARRY or 0).
 
 //$ include "lib/stream_acc.wgsl"
 //$ include "lib/workgroup.wgsl"
@@ -26,44 +22,27 @@
 //$ include "lib/stream_carry.wgsl"
 //$ include "lib/stream_end.wgsl"
 //$ include "lib/stream_state.wgsl"
+//$ set any_order = true
 //$ include "lib/look_back.wgsl"
-
 //$ include "lib/look_back_resume.wgsl"
 
 fn run(number: u32, lanes: Lanes) {
   // Surplus workgroups of the grid must not take a ticket: the last one to finish may have reset the counter.
-  let workgroups = params.tiles{{ " + params.ahead" if ahead }};
-  if (number >= workgroups) { return; }
+  if (number >= params.tiles) { return; }
   enter(lanes);
-//$ if ahead
-  let counted = state_enter(number);
-  if (look_back_enter()) { state_begin(); }
-  if (counted < params.tiles) {
-    let total = tile_total_ahead(counted);
-    if (is_leader()) { state_publish(counted, select(TOTAL, INCLUSIVE, counted == 0u), total); }
-  }
-  let tile = counted - params.ahead;  // of the first workgroups it wraps around, and is behind all tiles
-  if (tile >= used_tiles()) {
-    if (is_leader() && state_count_finished(workgroups)) { state_next_epoch(); }
-    return;
-  }
-//$ else
   let tile = state_enter(number);
   if (look_back_enter()) { state_begin(); }
   if (tile >= used_tiles()) {
     if (is_leader()) {
       state_publish(tile, TOTAL, identity());
-      if (state_count_finished(workgroups)) { state_next_epoch(); }
+      if (state_count_finished(params.tiles)) { state_next_epoch(); }
     }
     return;
   }
-//$ endif
   tile_load(tile);
   let count = tile_count(tile);
   if (is_leader()) {
-//$ if not ahead
     state_publish(tile, select(TOTAL, INCLUSIVE, tile == 0u), count.total);
-//$ endif
     announce_total(count.total);
   }
   tile_rank();
@@ -75,7 +54,7 @@ fn run(number: u32, lanes: Lanes) {
   }
   if (is_leader()) {
     if (tile == used_tiles() - 1u) { emit_end(combine(before, count.total)); }
-    if (state_count_finished(workgroups)) { state_next_epoch(); }
+    if (state_count_finished(params.tiles)) { state_next_epoch(); }
   }
   emit_tile(tile, carried_before(before), count);
 }

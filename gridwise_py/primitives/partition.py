@@ -81,8 +81,7 @@ class Partition(PartitionCalls, StreamPrimitive):
         capabilities: Capabilities | None = None,
     ):
         predicates: list[Any] = [] if where is None else list(where) if isinstance(where, (list, tuple)) else [where]
-        kernel = "stream_split_2" if len(predicates) == 1 else "stream_split"
-        super().__init__(device, size=size, strategy=strategy, tuning=tuning, capabilities=capabilities, kernel=kernel)
+        super().__init__(device, size=size, strategy=strategy, tuning=tuning, capabilities=capabilities)
         self.parts: int = (len(predicates) + 1 if predicates else 2) if parts is None else parts
         if self.parts not in (2, 3) or (predicates and len(predicates) != self.parts - 1):
             raise ArgumentError(

@@ -328,7 +328,7 @@ class Scan(ScanCalls, LookBackPrimitive):
 
     def _plan_lookback(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
         words = self._accumulator.words
-        (shape, look), *others = self._waiting.looks(self._items_in(layout["input"]), self._shapes, words)
+        (shape, polls), *others = self._waiting.looks(self._items_in(layout["input"]), self._shapes)
         if layout["input"].overlaps(layout["output"]):
             raise OverlapError(
                 "scan: strategy='lookback' cannot work in place, since a stalled tile is read again; leave out "
@@ -349,18 +349,19 @@ class Scan(ScanCalls, LookBackPrimitive):
         carries = builder.scratch("carries", words * (len(windows) + 1))
         self._add_initial(builder, layout, replace(carries, length=words).by_words())
         for window, count in zip(windows, tiles, strict=True):
-            state = self._state.add_to(builder, count, f"_{window.index}" if len(windows) > 1 else "", words=words)
+            suffix = f"_{window.index}" if len(windows) > 1 else ""
+            state = self._state.add_to(builder, count, suffix, words=words, spread=polls.spread)
             if carried:  # reads the total of all earlier windows, writes the total up to the end of this one
                 state["carries"] = replace(carries, offset=words * window.index, length=2 * words).by_words()
-            for each, polls in ((shape, look), *(() if len(windows) > 1 else others)):
+            for each in ((shape, polls), *(() if len(windows) > 1 else others)):
                 self._add(
-                    builder, window.label("scan"), "scan_lookback.wgsl", each, **window.operands,
+                    builder, window.label("scan"), "scan_lookback.wgsl", each[0], **window.operands,
                     params={"tiles": count}, extent="tiles",
                     flags=HAS_CARRY if window.index or self.takes_initial else 0,
                     carry_out=carried, carried=carried, exclusive=self.kind == "exclusive",
-                    look=polls, tickets=tickets, counted=True, sibling=(each, polls) in others, **state,
+                    tickets=tickets, counted=True, sibling=each in others, **state | each[1]._asdict(),
                 )  # fmt: skip
-        return self._lookback_parameters(shape, tiles, look=look)
+        return self._lookback_parameters(shape, tiles, look=polls.look)
 
     def _reference(self, input: np.ndarray, initial: np.ndarray | None = None) -> np.ndarray:
         """Return numpy's result for the same input, in the dtype of the result."""

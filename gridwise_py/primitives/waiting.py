@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
+from typing import NamedTuple
 
 import wgpu
 
@@ -16,6 +17,13 @@ from ..tuning.rows import MOST_ITEMS, Shape, Shapes
 from ..types.capabilities import Capabilities, LookbackVerdict, SubgroupMode
 
 _PASSED = LookbackVerdict(coherent=True, progress=True, needs_tickets=False, recovers=True)
+
+
+class Polls(NamedTuple):
+    """How many tiles each lane reads at once, and whether their states lie 32 bytes apart, not side by side."""
+
+    look: int
+    spread: bool
 
 
 class Waiting:
@@ -61,13 +69,11 @@ class Waiting:
         known = self._capabilities.lookback
         return lookback_verdict(self._device, self._state) if known is None and self._device is not None else known
 
-    def looks(self, n: int, shapes: Shapes[Shape], words: int) -> list[tuple[Shape, int]]:
-        """Return the shape for `n` items, and how many tiles each lane reads at once; then both for other lengths.
-
-        A tile's state has so many `words`.
-        """
-        few = 0 if self._capabilities.is_cpu or words > 1 else few_items(facts_of(self._capabilities)) // 2
-        looks = [self._tuning.look or max(1, min(8, window // self._mode.size)) for window in WINDOW_TILES]
+    def looks(self, n: int, shapes: Shapes[Shape]) -> list[tuple[Shape, Polls]]:
+        """Return the shape for `n` items and how its tiles are polled; then both for other lengths."""
+        few = 0 if self._capabilities.is_cpu else few_items(facts_of(self._capabilities)) // 2
+        lanes = [self._tuning.look or max(1, min(4, tiles // self._mode.size)) for tiles in WINDOW_TILES]
+        looks = Polls(lanes[0], spread=False), Polls(lanes[1], spread=True)
         lengths = (n, few // 2, few, *(up_to or MOST_ITEMS for up_to, _ in shapes.rows))
         return list(dict.fromkeys((shapes.at(each), looks[each >= few]) for each in lengths))
 

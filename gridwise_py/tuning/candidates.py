@@ -16,7 +16,6 @@ _FACTORS: Mapping[str, tuple[float, ...]] = {
     "unroll": (0.5, 2),
 }  # fmt: skip
 _STEPS: Mapping[str, tuple[int, ...]] = {"items": (-2, -1, 1, 2), "parts": (-1, 1), "look": (-1, 1), "stages": (-1, 1)}
-_AHEAD = (0, 32, 64)
 # Of kernels that rank keys.
 _STEP_OF_SORTS = 128
 # Two changes at once count as much as one where they leave the size of a tile as it is.
@@ -41,8 +40,6 @@ def candidates(fields: _Fields) -> Iterator[_Fields]:
 
 def _values(name: str, fields: _Fields) -> list[int]:
     value = fields[name]
-    if name == "ahead":  # of few items no tile is counted ahead
-        return [each for each in _AHEAD if value and each != value]
     if name == "workgroup_size" and "items" in fields:
         return [value - _STEP_OF_SORTS, value + _STEP_OF_SORTS]
     if name in _FACTORS:

@@ -32,7 +32,7 @@ from .rows import Rows
 #: Tiles that a subgroup polls in one round of a look-back, whatever its size, of few items and of many: on an H200
 #: wider windows were slower (64 tiles 5 %, 128 tiles 6 %, 256 tiles 19 % at 2^28), since waiting workgroups then poll
 #: more. Tiles of few items are all at work together, and one wide round finds them.
-WINDOW_TILES = (128, 32)
+WINDOW_TILES = (64, 32)
 #: The fields of a tuning that make a shape, by name.
 Fields: TypeAlias = Mapping[str, int]
 
@@ -198,7 +198,7 @@ def few_items(facts: DeviceFacts) -> int:
     return _near(facts.invocations // _of_few(facts) * facts.multiprocessors * _CHAIN_TILE)
 
 
-def _chain(registers_of_item: int = 1, tile: float = 1.0, least: int = 128) -> Rule:
+def _chain(registers_of_item: int = 1, tile: float = 1.0, least: int = 128, *, at_once: int = 4) -> Rule:
     """Return the rule of a kernel whose tiles wait for the tiles before them.
 
     Parameters
@@ -209,6 +209,8 @@ def _chain(registers_of_item: int = 1, tile: float = 1.0, least: int = 128) -> R
         Tiles of this times the usual length were faster.
     least : int
         Invocations of a workgroup.
+    at_once : int
+        Tiles of few items that a multiprocessor has at work at once.
     """
 
     def rows(facts: DeviceFacts) -> Rows[Numbers]:
@@ -223,31 +225,12 @@ def _chain(registers_of_item: int = 1, tile: float = 1.0, least: int = 128) -> R
         # sooner (2^20 on an H200: 512 × 4 6.4 µs, 128 × 16 7.9), and half a tile still sooner (2^16: 512 × 2 4.2 µs,
         # 512 × 4 4.9). 2^22 items in such tiles are still all at work at once.
         size = _of_few(facts)
+        few = min(few_items(facts), _near(facts.multiprocessors * at_once * _CHAIN_TILE))
         return (
             (_near(facts.multiprocessors * 4096 / 2), (size, 1024 // size)),
-            (few_items(facts), (size, _CHAIN_TILE // (4 * size))),
+            (few, (size, _CHAIN_TILE // (4 * size))),
             (None, large),
         )
-
-    return rows
-
-
-def _stream(ahead: int, registers_of_item: int = 2, tile: float = 1.0, *, at_bound: bool = False) -> Rule:
-    """Return the rule of a kernel that counts items, and writes them: of many items a tile is counted ahead.
-
-    From four times as many tiles as are at work at once one is counted before it is written (H100, none, 32, 64 tiles
-    ahead: select of 2^25 110, 101, 99 µs, of 2^28 707, 633, 623; partition of 2^25 150, 133, 134, of 2^28 1,050, 867,
-    875; with flags of 2^28, 256 × 16, 727, 691, 700, 256 × 8 with 32 ahead 736). With just so many items a select is
-    faster, too (2^24, back to back, none and 32: 54.8, 50.2), as is a partition in 2 by a predicate (H200, 59.0, 54.5);
-    a select by flags (single, 62, 69) and a partition in 3 (H200, 63.7, 67.0) are not.
-    """
-    chain = _chain(registers_of_item, tile)
-
-    def rows(facts: DeviceFacts) -> Rows[Numbers]:
-        *few, (_, usual) = chain(facts)
-        many = 4 * few_items(facts)
-        rows = (*few, (many - at_bound, usual))
-        return (*((up_to, (*numbers, 0)) for up_to, numbers in rows), (None, (*usual, ahead)))
 
     return rows
 
@@ -395,7 +378,7 @@ def scan_axis_parts(capabilities: Capabilities | None) -> AxisParts:
 # 1.5 s. Products: large tiles in many registers (512³: 64 × 64 × 32 with 8 × 8 4.4 GFLOP/s, 32 × 32 × 16 with 4 × 4
 # 1.9).
 _SIZES, _BLOCKS = ("workgroup_size", "vecs"), ("workgroup_size", "vecs", "max_blocks")
-_AHEAD, _SEGMENTED_SORT = ("workgroup_size", "vecs", "ahead"), ("workgroup_size", "items")
+_SEGMENTED_SORT = ("workgroup_size", "items")
 
 #: All kernels that have shapes, by name.
 KERNELS: Mapping[str, TunedKernel] = {
@@ -404,7 +387,7 @@ KERNELS: Mapping[str, TunedKernel] = {
     "elementwise": TunedKernel(ElementwiseTuning, _SIZES, _always(256, 1), _any(256, 1)),
     "reduce": TunedKernel(ReduceTuning, _BLOCKS, _in_blocks(256, 4), ((1 << 20, (64, 4, 32)), (None, (256, 4, 64)))),
     "scan": TunedKernel(ScanTuning, _BLOCKS, _any_in_blocks(8), _any(64, 4, 64)),
-    "scan_lookback": TunedKernel(ScanTuning, _SIZES, _chain(), _any(128, 4)),
+    "scan_lookback": TunedKernel(ScanTuning, _SIZES, _chain(least=256), _any(128, 4)),
     "search": TunedKernel(ElementwiseTuning, _SIZES, _search, _any(64, 16)),
     "transpose": TunedKernel(ElementwiseTuning, _SIZES, _transpose, _any(256, 2)),
     "merge": TunedKernel(ElementwiseTuning, _SIZES, _merge, _any(64, 4)),
@@ -414,7 +397,8 @@ KERNELS: Mapping[str, TunedKernel] = {
     "top_k": TunedKernel(ElementwiseTuning, _SIZES, _always(256, 8), _any(64, 8)),
     # Keys stay beside values. 2^28 items of u32 in runs of 8 on an H200: scan 856 µs and reduce 874 with 256 × 8, 850
     # and 930 with 128 × 8, 872 and 1,215 with 512 × 4.
-    "by_key": TunedKernel(ScanTuning, _SIZES, _chain(2), _any(128, 2)),
+    # (Reduce: 2^20 in runs of 8 7.9 µs with 512 × 4, but 2^22 23.5, and 17.0 with 256 × 8: of 512 one fits.)
+    "by_key": TunedKernel(ScanTuning, _SIZES, _chain(2, at_once=1), _any(128, 2)),
     "segmented": TunedKernel(ScanTuning, _SIZES, _chain(2, 0.5), _any(128, 2)),
     # By the length of segments (2^28 items, H200, µs): of 2^10 407 with 128 × 8 and 457 with 256 × 4; of 16 (medium)
     # 691 and 539; of 8 565 and 881; of 1 and 2 (tiny) 1,396 and 1,001, but 1,214 and 878 with 256 × 4. 528 blocks are
@@ -430,12 +414,10 @@ KERNELS: Mapping[str, TunedKernel] = {
     # A select of half of 2^28 items on an H200 takes 582 µs with 256 × 8, 567 with 128 × 16, 775 with 128 × 8, 680 with
     # 512 × 8; with flags of their own 652 with 256 × 8, 571 with 256 × 16; a partition in 2 821 with 256 × 8, 810 with
     # 128 × 16.
-    "stream": TunedKernel(StreamTuning, _AHEAD, _stream(64, at_bound=True), _any(64, 4, 0)),
+    "stream": TunedKernel(StreamTuning, _SIZES, _chain(2), _any(64, 4)),
     # Keys of 8 bytes (unique of 2^24, runs of 8, H200: 256 × 8 68.2 µs, 256 × 4 65.6, 128 × 8 61.4, 512 × 4 59.6).
-    "stream_wide": TunedKernel(StreamTuning, _AHEAD, _stream(64, 4, at_bound=True), _any(64, 4, 0)),
-    "stream_flags": TunedKernel(StreamTuning, _AHEAD, _stream(32, 1, 2.0), _any(64, 4, 0)),
-    "stream_split": TunedKernel(StreamTuning, _AHEAD, _stream(32), _any(64, 4, 0)),
-    "stream_split_2": TunedKernel(StreamTuning, _AHEAD, _stream(32, at_bound=True), _any(64, 4, 0)),
+    "stream_wide": TunedKernel(StreamTuning, _SIZES, _chain(4), _any(64, 4)),
+    "stream_flags": TunedKernel(StreamTuning, _SIZES, _chain(1, 2.0), _any(64, 4)),
     **{name: TunedKernel(SortTuning, _SORT_FIELDS, _sort(name), _any(256, 4, 1, 4)) for name in _SORTS},
     "segmented_sort": TunedKernel(SegmentedSortTuning, _SEGMENTED_SORT, _segmented_sort(2, 44), _any(256, 4)),
     "segmented_sort_wide": TunedKernel(SegmentedSortTuning, _SEGMENTED_SORT, _segmented_sort(3, 40), _any(256, 4)),

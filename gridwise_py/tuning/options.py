@@ -144,7 +144,6 @@ _CHECKS: Mapping[str, _Check] = {
     "team": _power_of_two(1),
     "strip": _power_of_two(1),
     "look": _from_to(1, 32),
-    "ahead": _from_to(0, 1 << 16),
     "tickets": _truth,
     "state": _one_of(*STATES),
     "spin_limit": _word,
@@ -293,8 +292,6 @@ class StreamTuning(Tuning):
         What orders items in workgroup memory.
     look : int, optional
         Look-back only: tiles that a lane polls at once, 1 to 32.
-    ahead : int, optional
-        Look-back only: how many tiles ahead of its own a workgroup counts.
     tickets : bool, optional
         As in `ScanTuning`.
     spin_limit : int, optional
@@ -311,7 +308,6 @@ class StreamTuning(Tuning):
     items: Literal["held", "late"] | None = None
     order: Literal["tile", "subgroup"] | None = None
     look: int | None = None
-    ahead: int | None = None
     tickets: bool | None = None
     spin_limit: int | None = None
     subgroups: SubgroupsLike = None

@@ -19,14 +19,11 @@ class Shape:
         vec4 loads per invocation and tile.
     max_blocks : int
         Most workgroups of kernels that give each workgroup a block of tiles.
-    ahead : int
-        Of streams by look-back: how many tiles lie between the one that a workgroup counts and the one that it writes.
     """
 
     workgroup_size: int
     vecs: int
     max_blocks: int = 0
-    ahead: int = 0
 
     @property
     def tile_items(self) -> int:

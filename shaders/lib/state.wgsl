@@ -6,6 +6,7 @@
 // The epoch tells this dispatch's words from those of the previous one. It lives in the buffer, and the last workgroup to
 // finish increments it, so nothing needs clearing between dispatches. It may wrap: every dispatch publishes every tile, so
 // a word of another epoch is of the previous one, never older.
+// The states of many tiles lie `spread`, 32 bytes from one to the next.
 const EMPTY: u32 = 0u;      // nothing published in this epoch
 const TOTAL: u32 = 1u;      // the tile's own total
 const INCLUSIVE: u32 = 2u;  // the total of all tiles up to this one
@@ -25,13 +26,14 @@ struct Published { flag: u32, value: {{ Value }} }
 fn state_tag(flag: u32) -> u32 { return (epoch << 2u) | flag; }
 
 //$ set parts = words if state == "u64" else 2 * words
-//$ set place = "&states[tile]" if parts == 1 else "&states[%du * tile + %%du]" % parts
+//$ set apart = [parts, 4 if state == "u64" else 8] | max if spread else parts
+//$ set place = "&states[%du * tile + %%du]" % apart
 fn state_publish(tile: u32, flag: u32, value: {{ Value }}) {
   if (stalls(tile)) { return; }
 //$ for k in range(words)
 //$ set bits = "value[%d]" % k if words > 1 else "pack(value)"
 //$ if state == "u64"
-  atomicStore({{ place % k if parts > 1 else place }}, (u64(state_tag(flag)) << 32u) | u64({{ bits }}));
+  atomicStore({{ place % k }}, (u64(state_tag(flag)) << 32u) | u64({{ bits }}));
 //$ else
   atomicStore({{ place % (2 * k) }}, (state_tag(flag) << 16u) | ({{ bits }} & 0xffffu));
   atomicStore({{ place % (2 * k + 1) }}, (state_tag(flag) << 16u) | ({{ bits }} >> 16u));
@@ -40,7 +42,7 @@ fn state_publish(tile: u32, flag: u32, value: {{ Value }}) {
 }
 fn state_poll(tile: u32) -> Published {
 //$ for k in range(parts)
-  let word_{{ k }} = {{ read % (place % k if parts > 1 else place) }};
+  let word_{{ k }} = {{ read % (place % k) }};
   let tag_{{ k }} = {{ "u32(word_%d >> 32u)" % k if state == "u64" else "word_%d >> 16u" % k }};
 //$ endfor
   let ready = (tag_0 >> 2u) == epoch

@@ -43,17 +43,3 @@ fn tile_total(tile: u32) -> Acc {
   for (var r = 0u; r < VECS; r++) { lane = with_marks(lane, row_marks_guarded(tile_item(tile, r), n), tile, r); }
   return wg_scan(sg_reduce(lane)).total;
 }
-//$ if ahead
-// The same, with all loads on their way at once.
-fn tile_total_ahead(tile: u32) -> Acc {
-  if (!tile_is_full(tile)) { return tile_total(tile); }
-  let marks_{{ r }} = row_marks(tile_item(tile, {{ r }}u));  //$ for r in range(vecs)
-  var lane = identity();
-//$ for word in range(0, vecs, 8)
-  var marks_of_{{ word }} = marks_{{ word }};
-  marks_of_{{ word }} |= marks_{{ r }} << Counts({{ 4 * (r - word) }}u);  //$ for r in range(word + 1, [word + 8, vecs] | min)
-  lane = with_marks(lane, marks_of_{{ word }}, tile, {{ word }}u);
-//$ endfor
-  return wg_scan(sg_reduce(lane)).total;
-}
-//$ endif

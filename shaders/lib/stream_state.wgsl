@@ -1,7 +1,8 @@
 // The chained state of a kernel that counts: for each tile a word per counter, {epoch: 1 bit, inclusive: 1 bit, value: 30 bits}.
 // One bit of epoch is enough, because every dispatch publishes every tile, idle ones too: a word of another epoch is of the
 // previous dispatch. A tile publishes one value for each flag, so words with equal tags belong together. The words lie
-// behind the four of lib/control.wgsl in one buffer.
+// behind the four of lib/control.wgsl in one buffer; those of many tiles lie `spread`, 32 bytes from one to the next.
+//$ set apart = 8 if spread else words
 //$ include "lib/control.wgsl"
 const EMPTY: u32 = 0u;      // nothing published in this epoch
 const TOTAL: u32 = 1u;      // the tile's own total
@@ -17,12 +18,12 @@ fn state_publish(tile: u32, flag: u32, value: Acc) {
   // The first epoch is 0, and unwritten words are 0, too: so the bit is the inverse.
   let tag = ((epoch ^ 1u) << 31u) | ((flag - TOTAL) << 30u) | select(0u, NOTHING, stalls(tile));
 //$ for k in range(words)
-  atomicStore(&states[{{ constants.CONTROL_WORDS + k }}u + {{ words }}u * tile], tag | value{{ "[%d]" % k if words > 1 }});
+  atomicStore(&states[{{ constants.CONTROL_WORDS + k }}u + {{ apart }}u * tile], tag | value{{ "[%d]" % k if words > 1 }});
 //$ endfor
 }
 fn state_poll(tile: u32) -> Published {
 //$ for k in range(words)
-//$ set place = "&states[%du + %du * tile]" % (constants.CONTROL_WORDS + k, words)
+//$ set place = "&states[%du + %du * tile]" % (constants.CONTROL_WORDS + k, apart)
   let word_{{ k }} = {{ "atomicOr(%s, 0u)" % place if read_by_rmw else "atomicLoad(%s)" % place }};
 //$ endfor
   let is_of_epoch = (word_0 >> 31u) == (epoch ^ 1u);

@@ -70,7 +70,6 @@ fn sg_reduce{{ of }}(x: {{ T }}) -> {{ T }} {
 }
 //$ endfor
 fn look_back_enter() -> bool { return sg_id == 0u; }
-//$ if by_ballots is defined
 // The last of the bits, counted from 1; of 32 and of all lanes. Without branches, which are between subgroup operations here;
 // drivers know the words that are always 0.
 fn last_bit(bits: u32) -> u32 { return 32u - countLeadingZeros(bits); }
@@ -80,14 +79,8 @@ fn last_lane(votes: vec4<u32>) -> u32 {
   last = select(last, 64u + last_bit(votes.z), votes.z != 0u);
   return select(last, 96u + last_bit(votes.w), votes.w != 0u);
 }
-// Of positions that rise with the lanes; 0 is none.
-fn look_back_max(x: u32) -> u32 {
-  let last = last_lane(subgroupBallot(x != 0u));
-  return select(subgroupShuffle(x, max(last, 1u) - 1u), 0u, last == 0u);
-}
-//$ else
-fn look_back_max(x: u32) -> u32 { return subgroupMax(x); }
-//$ endif
+// The last lane with a vote, counted from 1; 0 if there is none.
+fn look_back_last(vote: bool) -> u32 { return last_lane(subgroupBallot(vote)); }
 fn look_back_reduce(x: {{ Chain }}) -> {{ Chain }} { return sg_reduce{{ kinds[-1].suffix }}(x); }
 //$ elif subgroups == "none"
 fn enter(lanes: Lanes) {
@@ -103,7 +96,7 @@ fn sg_scan{{ of }}(x: {{ T }}) -> SubgroupScan{{ of }} { return SubgroupScan{{ o
 fn sg_reduce{{ of }}(x: {{ T }}) -> {{ T }} { return x; }
 //$ endfor
 fn look_back_enter() -> bool { return local == 0u; }
-fn look_back_max(x: u32) -> u32 { return x; }
+fn look_back_last(vote: bool) -> u32 { return select(0u, 1u, vote); }
 fn look_back_reduce(x: {{ Chain }}) -> {{ Chain }} { return x; }
 //$ else
 var<workgroup> emulated{{ kind.suffix }}: array<{{ kind.type }}, WORKGROUP_SIZE>;  //$ for kind in kinds
@@ -141,9 +134,9 @@ fn sg_reduce{{ of }}(x: {{ T }}) -> {{ T }} { return sg_last{{ of }}(sg_scan{{ o
 //$ endfor
 // All invocations take part and get the results of subgroup 0, so loops stay uniform.
 fn look_back_enter() -> bool { return true; }
-fn look_back_max(x: u32) -> u32 {
+fn look_back_last(vote: bool) -> u32 {
   workgroupBarrier();
-  emulated_words[local] = x;
+  emulated_words[local] = select(0u, sg_lane + 1u, vote);
   for (var d = sg_size / 2u; d > 0u; d >>= 1u) {
     workgroupBarrier();
     if (local < d) { emulated_words[local] = max(emulated_words[local], emulated_words[local + d]); }

@@ -49,6 +49,12 @@ def own_words(device: wgpu.GPUDevice, plan: gw.Plan, name: str) -> np.ndarray:
     return gw.Array(context_of(device).executor._plans[plan].own[name], "u32").to_numpy()
 
 
+def state_words(device: wgpu.GPUDevice, plan: gw.Plan, tiles: int) -> np.ndarray:
+    """Return two words for each tile. States of many tiles, and all on CPU adapters, lie 32 bytes apart."""
+    apart = 8 if gw.capabilities(device).is_cpu else 2
+    return own_words(device, plan, "states")[: apart * tiles].reshape(tiles, apart)[:, :2]
+
+
 def kept(device: wgpu.GPUDevice, cls: type[gw.Primitive]) -> dict[Any, Any]:
     """Return the primitives of a class that one-shot functions keep."""
     return context_of(device).cached(("one-shot functions", cls), dict)

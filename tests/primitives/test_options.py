@@ -52,7 +52,7 @@ STREAMS = {"select": "late", "partition": "late", "unique": "held", "run_length"
 TUNINGS |= {
     name: gw.StreamTuning(
         workgroup_size=64, vecs=2, stage=256, items=items, order="tile" if items == "late" else "subgroup", look=3,
-        ahead=5, tickets=True, spin_limit=9, subgroups="emulated-8",
+        tickets=True, spin_limit=9, subgroups="emulated-8",
     )
     for name, items in STREAMS.items()
 }  # fmt: skip
@@ -210,8 +210,7 @@ def test_faults_do_not_reach_a_healthy_primitive_on_the_same_device(device):
         run = cls(device, "u32", strategy="lookback", tuning=tuning).execute(input=array)
         np.testing.assert_array_equal(run.output.to_numpy(), np.cumsum(x, dtype=np.uint32))
         tiles = run.plan.parameters["tiles"]
-        states = inside.own_words(device, run.plan, "states")[: 2 * tiles].reshape(tiles, 2)
-        return states.any(axis=1)
+        return inside.state_words(device, run.plan, tiles).any(axis=1)
 
     stalled, healthy, again = (
         words(inside.faulty(gw.Scan, stall_every=2)),

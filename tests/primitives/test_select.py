@@ -8,7 +8,6 @@ import pytest
 
 import gridwise_py as gw
 from helpers import inside
-from helpers.cases import FULL
 from helpers.strategies import make_primitive, quick_first
 
 # Tiles of 256 items, so that few items are many tiles.
@@ -31,8 +30,8 @@ KINDS = {
 FORMS = {
     "default": {},
     "held, tile": {"stage": 512, "items": "held", "order": "tile"},
-    "late, tile": {"stage": 512, "items": "late", "order": "tile", "ahead": 1},
-    "held, subgroup": {"stage": 512, "items": "held", "order": "subgroup", "ahead": 3},
+    "late, tile": {"stage": 512, "items": "late", "order": "tile"},
+    "held, subgroup": {"stage": 512, "items": "held", "order": "subgroup"},
     "late, subgroup": {"stage": 512, "items": "late", "order": "subgroup"},
     "held": {"stage": 0, "items": "held"},
     "late": {"stage": 0, "items": "late"},
@@ -124,14 +123,6 @@ def test_rows_and_subgroups_of_other_numbers(device, kind, options):
         _check(primitive, _inputs(primitive, 128 * 3 * 4 * 2 + 605, share), f"share {share}")
 
 
-def test_with_2_24_items_a_partition_in_2_by_a_predicate_counts_ahead():
-    x, n = gw.u32("x"), 1 << 24
-    for where, ahead in ((x < 5, 32), ([x < 5, x < 9], 0)):
-        partition = gw.Partition(None, x, where=where, capabilities=FULL)
-        outputs = {name: partition.signature.output_length(name, {"x": n}) for name in partition.signature.outputs}
-        assert partition.plan(gw.Layout.separate(x=n, **outputs)).parameters["ahead"] == ahead
-
-
 def test_structs_are_copied_whole(device):
     pair = gw.Struct("Pair", value="f32", index="u32", other="i32")
     items = pair.array(value=np.arange(700, dtype=np.float32), index=np.arange(700), other=-np.arange(700))
@@ -161,7 +152,7 @@ def test_runs_go_on_in_the_next_window(device, kind, strategy):
     found = gw.capabilities(device)
     narrow = {"max-storage-buffer-binding-size": 6000, "min-storage-buffer-offset-alignment": 256}
     capabilities = dataclasses.replace(found, limits={**found.limits, **narrow})
-    primitive = _make(device, kind, strategy=strategy, capabilities=capabilities, ahead=2)
+    primitive = _make(device, kind, strategy=strategy, capabilities=capabilities)
     for share in (0.001, 0.5):
         run = _check(primitive, _inputs(primitive, 4000, share), f"share {share}")
         assert run.plan.parameters["windows"] > 2
@@ -170,7 +161,6 @@ def test_runs_go_on_in_the_next_window(device, kind, strategy):
 # Later tiles first: each looks back before the earlier ones have published.
 _FORWARDS = "fn state_enter(workgroup: u32) -> u32 { return workgroup; }"
 _BACKWARDS = (_FORWARDS, "fn state_enter(workgroup: u32) -> u32 { return params.tiles - 1u - workgroup; }")
-_BACKWARDS_AHEAD = (_FORWARDS, _BACKWARDS[1].replace("tiles - 1u", "tiles + params.ahead - 1u"))
 _IDLE_PUBLISHES = ("      state_publish(tile, TOTAL, identity());\n", "")
 
 
@@ -211,13 +201,13 @@ def _wrong_calls(primitive, n=9 * TILE + 3):
 
 
 @pytest.mark.parametrize(
-    ("kind", "strategy", "ahead"),
-    quick_first([("partition", "lookback", 3), ("runs", "lookback", 0)], [("unique by key", "reduce_then_scan", 0)]),
+    ("kind", "strategy"),
+    quick_first([("partition", "lookback"), ("runs", "lookback")], [("unique by key", "reduce_then_scan")]),
 )
-def test_counts_on_the_gpu_that_alternate(device, spoilt, kind, strategy, ahead):
+def test_counts_on_the_gpu_that_alternate(device, spoilt, kind, strategy):
     """Of one primitive, whose state has one bit of epoch: a tile without items has to publish, too."""
-    spoilt(_BACKWARDS_AHEAD if ahead else _BACKWARDS)
-    assert _wrong_calls(_make(device, kind, strategy=strategy, tickets=False, spin_limit=2, ahead=ahead)) == 0
+    spoilt(_BACKWARDS)
+    assert _wrong_calls(_make(device, kind, strategy=strategy, tickets=False, spin_limit=2)) == 0
 
 
 @pytest.mark.needs("a CPU adapter")  # a GPU runs its workgroups in any order, so a fault need not show
@@ -225,19 +215,6 @@ def test_silent_tiles_without_items_would_be_seen(device, spoilt):
     """What the test above guards against: words that are two dispatches old pass for new ones."""
     spoilt(_BACKWARDS, _IDLE_PUBLISHES)
     assert _wrong_calls(_make(device, "runs", strategy="lookback", tickets=False, spin_limit=2)) > 0
-
-
-# Tiles are written when all of them are counted, the last one first: so each needs the counts of all before it.
-_WRITTEN_BACKWARDS = (
-    "let tile = counted - params.ahead;", "let tile = params.ahead + params.tiles - 1u - counted;",
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("kind", quick_first(["select 8 bytes", "partition in 3"], ["unique by key"]))
-def test_what_is_counted_ahead_is_what_later_tiles_take(device, spoilt, kind):
-    spoilt(_WRITTEN_BACKWARDS)
-    primitive = _make(device, kind, strategy="lookback", tickets=False, ahead=1 << 16, workgroup_size=32, vecs=9)
-    _check(primitive, _inputs(primitive, 5 * 32 * 9 * 4 + 7, 0.3))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import wgpu
 
-from ... import Array, BoundCall, Capabilities, Partition, Primitive, asarray, u32
+from ... import Array, BoundCall, Capabilities, Primitive, asarray, u32
 from ...errors import ArgumentError, DeviceMemoryError
 from ...internals import KERNELS, FlatNonzero, bracket, context_of, submit
 from ..cases.case import Case
@@ -72,8 +72,6 @@ SUBJECTS: Mapping[str, Subject] = {
     "stream": Subject("sort", _LOOKBACK, dtype="bool", kind=FlatNonzero),
     "stream_wide": Subject("unique", _LOOKBACK, dtype="u64"),
     "stream_flags": Subject("select", _LOOKBACK),
-    "stream_split": Subject("partition", _LOOKBACK),
-    "stream_split_2": Subject("sort", {**_LOOKBACK, "dtype": u32("input"), "where": u32("input") & 1}, kind=Partition),
     "sort_keys": Subject("sort"),
     "sort_floats": Subject("sort", dtype="f32"),
     "sort_pairs": Subject("sort_pairs"),

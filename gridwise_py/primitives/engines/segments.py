@@ -244,7 +244,7 @@ class SegmentedPrimitive(LookBackPrimitive):
         return tuple(dict.fromkeys((*(("subgroup",) if self.mode.kind == "native" else ()), *self._features)))
 
     def _plan_lookback(self, builder: PlanBuilder, layout: Layout, windows: Sequence[Window]) -> dict[str, Any]:
-        (shape, look), *others = self._waiting.looks(self._items_in(layout["items"]), self._shapes, 2)
+        (shape, polls), *others = self._waiting.looks(self._items_in(layout["items"]), self._shapes)
         lengths = [window.length // self.datatype.elements for window in windows]
         tiles = [max(1, -(-length // shape.tile_items)) for length in lengths]
         carried = len(windows) > 1
@@ -253,16 +253,16 @@ class SegmentedPrimitive(LookBackPrimitive):
         carries = builder.scratch("carries", chain_words * (len(windows) + 1))
         for window, length, count in zip(windows, lengths, tiles, strict=True):
             suffix = f"_{window.index}" if carried else ""
-            state = self._state.add_to(builder, count, suffix, words=words)
+            state = self._state.add_to(builder, count, suffix, words=words, spread=polls.spread)
             part = replace(carries, offset=chain_words * window.index, length=2 * chain_words).by_words()
-            for each, polls in ((shape, look), *(() if carried else others)):
+            for each in ((shape, polls), *(() if carried else others)):
                 self._add_kernel(
-                    builder, window.label(self._label), "segmented_lookback.wgsl", each, layout, window,
+                    builder, window.label(self._label), "segmented_lookback.wgsl", each[0], layout, window,
                     params={"tiles": count, "flags": window_flags(window)}, items=length,
-                    written={"carries": part} if carried else {}, extent="tiles", sibling=(each, polls) in others,
-                    carried=carried, look=polls, tickets=self._waiting.tickets, **state,
+                    written={"carries": part} if carried else {}, extent="tiles", sibling=each in others,
+                    carried=carried, tickets=self._waiting.tickets, **state | each[1]._asdict(),
                 )  # fmt: skip
-        return self._lookback_parameters(shape, tiles, look=look)
+        return self._lookback_parameters(shape, tiles, look=polls.look)
 
     @property
     def _label(self) -> str:
@@ -387,7 +387,6 @@ class SegmentedPrimitive(LookBackPrimitive):
             **context,
             "kinds": kinds,
             "branch_free": True,
-            "by_ballots": True,
             "vecs": shape.vecs,
             "quads": quads,
             "rows": shape.vecs // quads,

@@ -378,32 +378,29 @@ class StreamPrimitive(Primitive):
         return min(rooms) if rooms else 0
 
     def _plan_lookback(self, builder: PlanBuilder, layout: Layout, windows: Sequence[Window], n: int) -> dict[str, Any]:
-        (shape, look), *others = self._waiting.looks(n, self._shapes, self._words)
+        (shape, polls), *others = self._waiting.looks(n, self._shapes)
         tiles = [-(-window.length // shape.tile_items) for window in windows]
         tickets, spin_limit = self._waiting.tickets, self._waiting.spin_limit
         carries = self._carries(builder, windows)
         outputs = {name: layout[name] for name in self.signature.outputs if layout[name].length}
+        apart = 8 if polls.spread else self._words
         for window, count, carry in zip(windows, tiles, carries, strict=True):
-            states = builder.scratch(
-                f"states_{window.index}" if carry else "states", CONTROL_WORDS + self._words * count
-            )
-            for each, polls in ((shape, look), *(() if carry else others)):
-                ahead = min(self._ahead(each), count)
+            states = builder.scratch(f"states_{window.index}" if carry else "states", CONTROL_WORDS + apart * count)
+            for each in ((shape, polls), *(() if carry else others)):
                 self._add(
-                    builder, window.label(self._label), "stream_lookback.wgsl", each, window, n,
+                    builder, window.label(self._label), "stream_lookback.wgsl", each[0], window, n,
                     reads=window.operands, writes=outputs | carry, room=self._room(layout),
-                    params={"tiles": count, **({"ahead": ahead} if ahead else {})}, extent=count + ahead,
+                    params={"tiles": count}, extent="tiles",
                     constants={"SPIN_LIMIT": spin_limit, "EPOCH_BITS": 1, "STALL_EVERY": self._faults.stall_every},
                     atomics={"states": (states, "array<atomic<u32>>")},
-                    sibling=(each, polls) in others, blocks=False, ahead=ahead > 0, look=polls,
+                    sibling=each in others, blocks=False, **each[1]._asdict(),
                     tickets=tickets, control="states", read_by_rmw=reads_by_rmw(self.capabilities),
                 )  # fmt: skip
         return {
             **self._shape_parameters(shape, windows),
             "tiles": sum(tiles),
-            "ahead": self._ahead(shape),
             "tickets": tickets,
-            "look_back_window": look * self.mode.size,
+            "look_back_window": polls.look * self.mode.size,
             "spin_limit": spin_limit,
         }
 
@@ -446,15 +443,6 @@ class StreamPrimitive(Primitive):
                 )  # fmt: skip
         return self._shape_parameters(shape, windows)
 
-    def _ahead(self, shape: Shape) -> int:
-        """Return how many tiles before the one that it counts a workgroup writes one."""
-        if self.tuning.ahead is None and self.marks[0].heads:
-            # Of runs only where their values are read late (H100, runs of 8, 0 and 64 tiles ahead: 2^27 keys with
-            # values 503 µs and 466; keys alone 2^26 145 and 151, 2^28 541 and 535; lengths of 2^28 595 and 634).
-            late = any(each.sparse for each in self._written)
-            return shape.ahead if late and not self._writes_lengths else 0
-        return shape.ahead
-
     def _carries(self, builder: PlanBuilder, windows: Sequence[Window]) -> list[dict[str, Operand]]:
         """Return for each window where it reads what the one before left, and writes what the next one reads."""
         if len(windows) == 1:
@@ -494,7 +482,6 @@ class StreamPrimitive(Primitive):
         room: int,
         params: Mapping[str, int],
         extent: Extent,
-        ahead: bool = False,
         constants: Mapping[str, int] | None = None,
         atomics: Mapping[str, tuple[Operand, str]] | None = None,
         sibling: bool = False,
@@ -505,7 +492,7 @@ class StreamPrimitive(Primitive):
             label,
             KernelFile(
                 shader,
-                context={**self._text(shape, ahead=ahead), "ahead": ahead, "carried": window.count > 1, **context},
+                context={**self._text(shape), "carried": window.count > 1, **context},
                 constants={"WORKGROUP_SIZE": shape.workgroup_size, **(constants or {})},
                 features=self._subgroup_features,
             ),
@@ -534,7 +521,7 @@ class StreamPrimitive(Primitive):
         # Lengths are differences of neighbouring heads.
         return stage or (_STAGE_WORDS if self._writes_lengths else 0)
 
-    def _is_held(self, field: Field, *, ahead: bool) -> bool:
+    def _is_held(self, field: Field) -> bool:
         """Whether items stay in registers from the load of the tile on; else they are read when they are written."""
         if field.argument is None or field.sparse or field.datatype.elements > 1:
             return False
@@ -543,13 +530,10 @@ class StreamPrimitive(Primitive):
         # Items that are not held are in a cache when they are written, or are read only then; the registers let more
         # workgroups run at once (H200, 2^28 items: select 586 µs to 658, flagged 652 to 744, partition 821 to 862). In
         # the order of the tile a partition reads them once for each part (1,610 to 989).
-        marked = {leaf for mark in self.marks for leaf in self._leaves_of(mark.argument)}
-        is_marked = self._leaves_of(field.argument) <= marked
         if self._by_subgroups():
-            # A tile that was counted ahead waits less (H100, 2^28 items: select 623 µs to 662, partition in 2 868 to
-            # 1,061; in 3, whose two marks take more registers, 1,184 to 1,019).
-            return ahead and is_marked and len(self.marks) == 1 and not self.marks[0].heads
-        return self.splits or not is_marked
+            return False
+        marked = {leaf for mark in self.marks for leaf in self._leaves_of(mark.argument)}
+        return self.splits or not self._leaves_of(field.argument) <= marked
 
     def _leaves_of(self, argument: str) -> set[str]:
         """Return the names of the arrays that an argument is read from."""
@@ -590,15 +574,15 @@ class StreamPrimitive(Primitive):
         most = max(1, self._stage() // (4 * shape.workgroup_size * stage_words))
         return next(rows for rows in range(min(most, shape.vecs), 0, -1) if shape.vecs % rows == 0)
 
-    def _source(self, field: Field, by_rounds: bool, *, ahead: bool) -> str:
+    def _source(self, field: Field, by_rounds: bool) -> str:
         if field.argument is None:
             return "index"
-        if self._is_held(field, ahead=ahead):
+        if self._is_held(field):
             return "held"
         return "row" if by_rounds and not field.sparse and field.datatype.elements == 1 else "late"
 
-    def _field_text(self, field: Field, by_rounds: bool, *, ahead: bool) -> dict[str, Any]:
-        source, item_bytes = self._source(field, by_rounds, ahead=ahead), field.datatype.element_bytes
+    def _field_text(self, field: Field, by_rounds: bool) -> dict[str, Any]:
+        source, item_bytes = self._source(field, by_rounds), field.datatype.element_bytes
         by_position, elements = source in ("index", "late"), field.datatype.elements
         stores = [("at", "params.first + i" if source == "index" else "item")]
         if source == "late":
@@ -620,11 +604,11 @@ class StreamPrimitive(Primitive):
             "quad": _QUADS[item_bytes],
         }
 
-    def _text(self, shape: Shape, *, ahead: bool) -> dict[str, Any]:
+    def _text(self, shape: Shape) -> dict[str, Any]:
         """Return the template values."""
         words, runs, two = self._words, self._writes_lengths, len(self.marks) > 1
         by_rounds = self._by_subgroups() and self._stage() > 0
-        fields = [self._field_text(field, by_rounds, ahead=ahead) for field in self._written]
+        fields = [self._field_text(field, by_rounds) for field in self._written]
         held = {each["name"]: each for each in fields if each["source"] == "held"}
         marks = [self._mark_text(mark, mark.argument in held) for mark in self.marks]
         # What goes through workgroup memory, one after the other: positions, and items from registers or by rows.
@@ -685,7 +669,6 @@ class StreamPrimitive(Primitive):
             "pack": 4 if self.mode.size <= 32 else 2,
             "kinds": [*([counts] if runs else []), {"suffix": "", **sums}],
             "branch_free": True,
-            "by_ballots": True,
             "subgroups": self.mode.kind,
             "emulated_size": self.mode.size,
             "barrier": "subgroup" if len(self._subgroup_features) > 1 else "workgroup",

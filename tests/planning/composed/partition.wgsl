@@ -3,9 +3,6 @@
 // tiles at a time, until it finds one that has published the count of all tiles up to itself. Then the workgroup writes.
 // Sources: Merrill and Garland, "Single-pass parallel prefix scan with decoupled look-back" (NVIDIA, 2016), of which
 // this is the stream compaction; the fallback is from Smith, Levien and Owens, "Decoupled Fallback" (SPAA 2025).
-// Where tiles wait for long, a workgroup first counts a tile that is `ahead` of the one that it writes. So counts are there
-// when they are asked for; the items of the tile are read again, which is why few tiles lie between the two: the cache still has
-// them (H100, 2^28 items, a select of half: 707 µs without, 623 with 64 tiles, 857 with 384).
 // Forward progress: none is assumed. After SPIN_LIMIT unsuccessful polls in total, a workgroup recounts every unpublished
 // tile from the inputs. So every loop is bounded, and the outputs must not share items with the inputs.
 // The number of items may come from the GPU. A workgroup whose tile has no items publishes a count of 0 and leaves: so
@@ -13,8 +10,7 @@
 // In windows (`carried`), counts start at 0 in each; carries has the counts of all earlier windows.
 // Bindings: params, inputs, outputs, count, states, and carries.
 // Params: n (items of all windows; those behind the last window do not count); first (the window's first item); capacity (items
-// of the window); room (items of an output); tiles; ahead (tiles between the one that a workgroup counts and the earlier one that
-// it writes); tiles_per_block; blocks (workgroups that have work); flags (HAS_CARRY or 0).
+// of the window); room (items of an output); tiles; tiles_per_block; blocks (workgroups that have work); flags (HAS_CARRY or 0).
 
 struct Params {
   n: u32,
@@ -23,7 +19,6 @@ struct Params {
   room: u32,
   flags: u32,
   tiles: u32,
-  ahead: u32,
   flags_offset: u32,
   input_offset: u32,
   first_offset: u32,
@@ -220,11 +215,8 @@ fn last_lane(votes: vec4<u32>) -> u32 {
   last = select(last, 64u + last_bit(votes.z), votes.z != 0u);
   return select(last, 96u + last_bit(votes.w), votes.w != 0u);
 }
-// Of positions that rise with the lanes; 0 is none.
-fn look_back_max(x: u32) -> u32 {
-  let last = last_lane(subgroupBallot(x != 0u));
-  return select(subgroupShuffle(x, max(last, 1u) - 1u), 0u, last == 0u);
-}
+// The last lane with a vote, counted from 1; 0 if there is none.
+fn look_back_last(vote: bool) -> u32 { return last_lane(subgroupBallot(vote)); }
 fn look_back_reduce(x: Acc) -> Acc { return sg_reduce(x); }
 struct WorkgroupScan { before: Acc, total: Acc }
 
@@ -317,17 +309,6 @@ fn tile_total(tile: u32) -> Acc {
   let n = item_count();
   var lane = identity();
   for (var r = 0u; r < VECS; r++) { lane = with_marks(lane, row_marks_guarded(tile_item(tile, r), n), tile, r); }
-  return wg_scan(sg_reduce(lane)).total;
-}
-// The same, with all loads on their way at once.
-fn tile_total_ahead(tile: u32) -> Acc {
-  if (!tile_is_full(tile)) { return tile_total(tile); }
-  let marks_0 = row_marks(tile_item(tile, 0u));
-  let marks_1 = row_marks(tile_item(tile, 1u));
-  var lane = identity();
-  var marks_of_0 = marks_0;
-  marks_of_0 |= marks_1 << Counts(4u);
-  lane = with_marks(lane, marks_of_0, tile, 0u);
   return wg_scan(sg_reduce(lane)).total;
 }
 // A tile of a stream in registers. tile_load leaves behind the marks of its items and the items that are written from registers,
@@ -562,7 +543,7 @@ fn emit_end(here: Acc) {
 // The chained state of a kernel that counts: for each tile a word per counter, {epoch: 1 bit, inclusive: 1 bit, value: 30 bits}.
 // One bit of epoch is enough, because every dispatch publishes every tile, idle ones too: a word of another epoch is of the
 // previous dispatch. A tile publishes one value for each flag, so words with equal tags belong together. The words lie
-// behind the four of lib/control.wgsl in one buffer.
+// behind the four of lib/control.wgsl in one buffer; those of many tiles lie `spread`, 32 bytes from one to the next.
 // Counters that the workgroups of a dispatch share: tickets, finished workgroups, and the epoch, which tells this dispatch's
 // state from that of the previous one.
 override EPOCH_BITS: u32 = 30u;
@@ -604,10 +585,10 @@ fn is_nothing(word: u32) -> bool { return STALL_EVERY > 0u && (word & NOTHING) =
 fn state_publish(tile: u32, flag: u32, value: Acc) {
   // The first epoch is 0, and unwritten words are 0, too: so the bit is the inverse.
   let tag = ((epoch ^ 1u) << 31u) | ((flag - TOTAL) << 30u) | select(0u, NOTHING, stalls(tile));
-  atomicStore(&states[4u + 1u * tile], tag | value);
+  atomicStore(&states[4u + 8u * tile], tag | value);
 }
 fn state_poll(tile: u32) -> Published {
-  let word_0 = atomicLoad(&states[4u + 1u * tile]);
+  let word_0 = atomicLoad(&states[4u + 8u * tile]);
   let is_of_epoch = (word_0 >> 31u) == (epoch ^ 1u);
   let ready = is_of_epoch && !is_nothing(word_0);
   let value = word_0 & NOTHING;
@@ -621,39 +602,34 @@ const NONE: u32 = 0xffffffffu;
 struct LookBack { sum: Acc, stalled: u32, spins: u32 }
 var<workgroup> look_back_result: LookBack;
 
-// Tiles that each lane polls per round: a round costs one trip to memory, however many tiles it covers.
-const LOOK: u32 = 1u;
-
 // Combines the published totals of tiles `start` and earlier with `sum_so_far`, which comes after them. Writes to
 // look_back_result the sum, the tile that did not publish in time (or NONE), and the number of unsuccessful polls.
 fn look_back(start: u32, sum_so_far: Acc, spins_so_far: u32) {
-  let window = sg_size * LOOK;
-  // Positions 1 to `window` are in the order of the tiles; the last one is the nearest tile.
-  let first = sg_lane * LOOK + 1u;
   var nearest = start;
   var sum = sum_so_far;
   var spins = spins_so_far;
   var stalled = NONE;
+  var of_lane = identity();  // lanes are combined once, in the end
   loop {
-    var done_here = 0u;
-    var empty_here = 0u;
-    var published_0 = Published(INCLUSIVE, identity());  // before tile 0
-    if (sg_id == 0u && window - first - 0u <= nearest) { published_0 = state_poll(nearest - (window - first - 0u)); }
-    done_here = select(done_here, first + 0u, published_0.flag == INCLUSIVE);
-    empty_here = select(empty_here, first + 0u, published_0.flag == EMPTY);
-    let done = look_back_max(done_here);
-    let empty = look_back_max(empty_here);
-    // Use the positions after the nearest empty tile, from the nearest inclusive one on.
-    let use_from = max(done, empty + 1u);
-    var here = identity();
-    here = combine(here, select(identity(), published_0.value, first + 0u >= use_from));
-    sum = combine(look_back_reduce(here), sum);
-    if (done > empty) { break; }
-    if (empty == 0u) {
-      nearest -= window;
-      continue;
+    // Windows of a tile for each lane, whose last lane has the nearest tile. Without branches: a lane waits for all of its polls
+    // together. Before tile 0 everything is known.
+    let back_0 = 1u * sg_size - 1u - sg_lane;
+    let published_0 = state_poll(nearest - min(back_0, nearest));
+    var moved = 0u;
+    var is_found = false;
+    {
+      let is_tile = back_0 <= nearest;
+      let done = look_back_last(!is_tile || published_0.flag == INCLUSIVE);
+      let empty = look_back_last(is_tile && published_0.flag == EMPTY);
+      // The lanes behind the nearest empty tile, from the nearest inclusive one on.
+      let is_open = !is_found && moved == 0u * sg_size;
+      let is_used = is_open && is_tile && sg_lane + 1u >= max(done, empty + 1u);
+      let here = select(identity(), published_0.value, is_used);
+      of_lane = combine(here, of_lane);
+      is_found = is_found || (is_open && done > empty);
+      moved += select(0u, sg_size - empty, is_open);
     }
-    let moved = window - empty;
+    if (is_found) { break; }
     nearest -= moved;
     if (moved > 0u) { continue; }
     spins += 1u;
@@ -662,6 +638,7 @@ fn look_back(start: u32, sum_so_far: Acc, spins_so_far: u32) {
       break;
     }
   }
+  sum = combine(look_back_reduce(of_lane), sum);
   if (is_leader()) { look_back_result = LookBack(sum, stalled, spins); }
 }
 // What comes before a tile, for all invocations of its workgroup. A tile that has not published in time is not waited for: its
@@ -693,24 +670,23 @@ fn main(
   lanes: Lanes,
 ) {
   let number = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  if (number >= params.tiles) { return; }
   // Surplus workgroups of the grid must not take a ticket: the last one to finish may have reset the counter.
-  let workgroups = params.tiles + params.ahead;
-  if (number >= workgroups) { return; }
+  if (number >= params.tiles) { return; }
   enter(lanes);
-  let counted = state_enter(number);
+  let tile = state_enter(number);
   if (look_back_enter()) { state_begin(); }
-  if (counted < params.tiles) {
-    let total = tile_total_ahead(counted);
-    if (is_leader()) { state_publish(counted, select(TOTAL, INCLUSIVE, counted == 0u), total); }
-  }
-  let tile = counted - params.ahead;  // of the first workgroups it wraps around, and is behind all tiles
   if (tile >= used_tiles()) {
-    if (is_leader() && state_count_finished(workgroups)) { state_next_epoch(); }
+    if (is_leader()) {
+      state_publish(tile, TOTAL, identity());
+      if (state_count_finished(params.tiles)) { state_next_epoch(); }
+    }
     return;
   }
   tile_load(tile);
   let count = tile_count(tile);
   if (is_leader()) {
+    state_publish(tile, select(TOTAL, INCLUSIVE, tile == 0u), count.total);
     announce_total(count.total);
   }
   tile_rank();
@@ -722,7 +698,7 @@ fn main(
   }
   if (is_leader()) {
     if (tile == used_tiles() - 1u) { emit_end(combine(before, count.total)); }
-    if (state_count_finished(workgroups)) { state_next_epoch(); }
+    if (state_count_finished(params.tiles)) { state_next_epoch(); }
   }
   emit_tile(tile, carried_before(before), count);
 }

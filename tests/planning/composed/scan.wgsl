@@ -116,7 +116,17 @@ fn sg_reduce(x: Acc) -> Acc {
   return subgroupAdd(x);
 }
 fn look_back_enter() -> bool { return sg_id == 0u; }
-fn look_back_max(x: u32) -> u32 { return subgroupMax(x); }
+// The last of the bits, counted from 1; of 32 and of all lanes. Without branches, which are between subgroup operations here;
+// drivers know the words that are always 0.
+fn last_bit(bits: u32) -> u32 { return 32u - countLeadingZeros(bits); }
+fn last_lane(votes: vec4<u32>) -> u32 {
+  var last = last_bit(votes.x);
+  last = select(last, 32u + last_bit(votes.y), votes.y != 0u);
+  last = select(last, 64u + last_bit(votes.z), votes.z != 0u);
+  return select(last, 96u + last_bit(votes.w), votes.w != 0u);
+}
+// The last lane with a vote, counted from 1; 0 if there is none.
+fn look_back_last(vote: bool) -> u32 { return last_lane(subgroupBallot(vote)); }
 fn look_back_reduce(x: Acc) -> Acc { return sg_reduce(x); }
 struct WorkgroupScan { before: Acc, total: Acc }
 
@@ -269,6 +279,7 @@ fn put4_guarded(i: u32, x: Quad) { store4_guarded(i, result4(x)); }
 // The epoch tells this dispatch's words from those of the previous one. It lives in the buffer, and the last workgroup to
 // finish increments it, so nothing needs clearing between dispatches. It may wrap: every dispatch publishes every tile, so
 // a word of another epoch is of the previous one, never older.
+// The states of many tiles lie `spread`, 32 bytes from one to the next.
 const EMPTY: u32 = 0u;      // nothing published in this epoch
 const TOTAL: u32 = 1u;      // the tile's own total
 const INCLUSIVE: u32 = 2u;  // the total of all tiles up to this one
@@ -307,10 +318,10 @@ fn state_tag(flag: u32) -> u32 { return (epoch << 2u) | flag; }
 
 fn state_publish(tile: u32, flag: u32, value: Acc) {
   if (stalls(tile)) { return; }
-  atomicStore(&states[tile], (u64(state_tag(flag)) << 32u) | u64(pack(value)));
+  atomicStore(&states[4u * tile + 0u], (u64(state_tag(flag)) << 32u) | u64(pack(value)));
 }
 fn state_poll(tile: u32) -> Published {
-  let word_0 = atomicLoad(&states[tile]);
+  let word_0 = atomicLoad(&states[4u * tile + 0u]);
   let tag_0 = u32(word_0 >> 32u);
   let ready = (tag_0 >> 2u) == epoch
   ;
@@ -326,39 +337,33 @@ const NONE: u32 = 0xffffffffu;
 struct LookBack { sum: Acc, stalled: u32, spins: u32 }
 var<workgroup> look_back_result: LookBack;
 
-// Tiles that each lane polls per round: a round costs one trip to memory, however many tiles it covers.
-const LOOK: u32 = 1u;
-
 // Combines the published totals of tiles `start` and earlier with `sum_so_far`, which comes after them. Writes to
 // look_back_result the sum, the tile that did not publish in time (or NONE), and the number of unsuccessful polls.
 fn look_back(start: u32, sum_so_far: Acc, spins_so_far: u32) {
-  let window = sg_size * LOOK;
-  // Positions 1 to `window` are in the order of the tiles; the last one is the nearest tile.
-  let first = sg_lane * LOOK + 1u;
   var nearest = start;
   var sum = sum_so_far;
   var spins = spins_so_far;
   var stalled = NONE;
   loop {
-    var done_here = 0u;
-    var empty_here = 0u;
-    var published_0 = Published(INCLUSIVE, identity());  // before tile 0
-    if (sg_id == 0u && window - first - 0u <= nearest) { published_0 = state_poll(nearest - (window - first - 0u)); }
-    done_here = select(done_here, first + 0u, published_0.flag == INCLUSIVE);
-    empty_here = select(empty_here, first + 0u, published_0.flag == EMPTY);
-    let done = look_back_max(done_here);
-    let empty = look_back_max(empty_here);
-    // Use the positions after the nearest empty tile, from the nearest inclusive one on.
-    let use_from = max(done, empty + 1u);
-    var here = identity();
-    here = combine(here, select(identity(), published_0.value, first + 0u >= use_from));
-    sum = combine(look_back_reduce(here), sum);
-    if (done > empty) { break; }
-    if (empty == 0u) {
-      nearest -= window;
-      continue;
+    // Windows of a tile for each lane, whose last lane has the nearest tile. Without branches: a lane waits for all of its polls
+    // together. Before tile 0 everything is known.
+    let back_0 = 1u * sg_size - 1u - sg_lane;
+    let published_0 = state_poll(nearest - min(back_0, nearest));
+    var moved = 0u;
+    var is_found = false;
+    {
+      let is_tile = back_0 <= nearest;
+      let done = look_back_last(!is_tile || published_0.flag == INCLUSIVE);
+      let empty = look_back_last(is_tile && published_0.flag == EMPTY);
+      // The lanes behind the nearest empty tile, from the nearest inclusive one on.
+      let is_open = !is_found && moved == 0u * sg_size;
+      let is_used = is_open && is_tile && sg_lane + 1u >= max(done, empty + 1u);
+      let here = select(identity(), published_0.value, is_used);
+      sum = combine(look_back_reduce(here), sum);
+      is_found = is_found || (is_open && done > empty);
+      moved += select(0u, sg_size - empty, is_open);
     }
-    let moved = window - empty;
+    if (is_found) { break; }
     nearest -= moved;
     if (moved > 0u) { continue; }
     spins += 1u;

@@ -145,7 +145,17 @@ fn sg_reduce(x: Acc) -> Acc {
   return subgroupAdd(x);
 }
 fn look_back_enter() -> bool { return sg_id == 0u; }
-fn look_back_max(x: u32) -> u32 { return subgroupMax(x); }
+// The last of the bits, counted from 1; of 32 and of all lanes. Without branches, which are between subgroup operations here;
+// drivers know the words that are always 0.
+fn last_bit(bits: u32) -> u32 { return 32u - countLeadingZeros(bits); }
+fn last_lane(votes: vec4<u32>) -> u32 {
+  var last = last_bit(votes.x);
+  last = select(last, 32u + last_bit(votes.y), votes.y != 0u);
+  last = select(last, 64u + last_bit(votes.z), votes.z != 0u);
+  return select(last, 96u + last_bit(votes.w), votes.w != 0u);
+}
+// The last lane with a vote, counted from 1; 0 if there is none.
+fn look_back_last(vote: bool) -> u32 { return last_lane(subgroupBallot(vote)); }
 fn look_back_reduce(x: Acc) -> Acc { return sg_reduce(x); }
 // Votes of the 32 lanes around this lane (of all lanes in a smaller subgroup), and the value of another lane.
 fn sg_ballot(vote: bool) -> u32 {
