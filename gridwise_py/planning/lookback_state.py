@@ -112,7 +112,6 @@ class ChainedState:
             "features": _WIDE if wide else (),
             "control": "control",
             "state": self.form,
-            "spread": spread,
             "read_by_rmw": self.by_rmw,
         }
 

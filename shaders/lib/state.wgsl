@@ -26,7 +26,7 @@ struct Published { flag: u32, value: {{ Value }} }
 fn state_tag(flag: u32) -> u32 { return (epoch << 2u) | flag; }
 
 //$ set parts = words if state == "u64" else 2 * words
-//$ set apart = [parts, 4 if state == "u64" else 8] | max if spread else parts
+//$ set apart = [parts, 4 if state == "u64" else 8] | max if spread is defined and spread else parts
 //$ set place = "&states[%du * tile + %%du]" % apart
 fn state_publish(tile: u32, flag: u32, value: {{ Value }}) {
   if (stalls(tile)) { return; }
