@@ -16,6 +16,7 @@
 //$ include "lib/tile_scan.wgsl"
 //$ include "lib/state.wgsl"
 
+//$ set any_order = op.commutative
 //$ include "lib/look_back.wgsl"
 
 //$ if carried

@@ -28,6 +28,9 @@
 //$ include "lib/state.wgsl"
 
 //$ set may_end = true
+//$ if emission == "runs"
+//$ set heads_close = true
+//$ endif
 //$ include "lib/look_back.wgsl"
 
 //$ if carried

@@ -1,6 +1,7 @@
 // The look-back of a chained scan: one subgroup combines the published totals of several earlier tiles at a time, until
 // it finds one that has published the total of all tiles up to itself. Needs lib/state.wgsl and lib/workgroup.wgsl.
 //$ set chain = chain if chain is defined else {"type": "Acc", "combine": "combine", "identity": "identity()"}
+//$ set sums_of_lanes = any_order is defined and any_order or heads_close is defined
 override SPIN_LIMIT: u32 = 256u;
 const NONE: u32 = 0xffffffffu;
 
@@ -14,8 +15,8 @@ fn look_back(start: u32, sum_so_far: {{ chain.type }}, spins_so_far: u32) {
   var sum = sum_so_far;
   var spins = spins_so_far;
   var stalled = NONE;
-//$ if any_order is defined
-  var of_lane = {{ chain.identity }};  // lanes are combined once, in the end
+//$ if sums_of_lanes
+  var of_lane = {{ chain.identity }};  // combined over the lanes in the end, once
 //$ endif
   loop {
     // Windows of a tile for each lane, whose last lane has the nearest tile. Without branches: a lane waits for all of its polls
@@ -33,7 +34,10 @@ fn look_back(start: u32, sum_so_far: {{ chain.type }}, spins_so_far: u32) {
       let is_open = !is_found && moved == {{ j }}u * sg_size;
       let is_used = is_open && is_tile && sg_lane + 1u >= max(done, empty + 1u);
       let here = select({{ chain.identity }}, published_{{ j }}.value, is_used);
-//$ if any_order is defined
+//$ if heads_close is defined
+      // Behind a head only the heads count.
+      if (sum.x == 0u) { sum = {{ chain.combine }}(look_back_reduce(here), sum); } else { of_lane.x += here.x; }
+//$ elif sums_of_lanes
       of_lane = {{ chain.combine }}(here, of_lane);
 //$ else
       sum = {{ chain.combine }}(look_back_reduce(here), sum);
@@ -51,7 +55,9 @@ fn look_back(start: u32, sum_so_far: {{ chain.type }}, spins_so_far: u32) {
       break;
     }
   }
-//$ if any_order is defined
+//$ if heads_close is defined
+  sum.x += look_back_reduce(of_lane).x;
+//$ elif sums_of_lanes
   sum = {{ chain.combine }}(look_back_reduce(of_lane), sum);
 //$ endif
   if (is_leader()) { look_back_result = LookBack(sum, stalled, spins); }

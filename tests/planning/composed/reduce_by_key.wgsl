@@ -656,6 +656,7 @@ fn look_back(start: u32, sum_so_far: Chain, spins_so_far: u32) {
   var sum = sum_so_far;
   var spins = spins_so_far;
   var stalled = NONE;
+  var of_lane = chain_identity();  // combined over the lanes in the end, once
   loop {
     // Windows of a tile for each lane, whose last lane has the nearest tile. Without branches: a lane waits for all of its polls
     // together. Before tile 0 everything is known.
@@ -671,7 +672,8 @@ fn look_back(start: u32, sum_so_far: Chain, spins_so_far: u32) {
       let is_open = !is_found && moved == 0u * sg_size;
       let is_used = is_open && is_tile && sg_lane + 1u >= max(done, empty + 1u);
       let here = select(chain_identity(), published_0.value, is_used);
-      sum = chain_combine(look_back_reduce(here), sum);
+      // Behind a head only the heads count.
+      if (sum.x == 0u) { sum = chain_combine(look_back_reduce(here), sum); } else { of_lane.x += here.x; }
       is_found = is_found || (is_open && done > empty);
       moved += select(0u, sg_size - empty, is_open);
     }
@@ -684,6 +686,7 @@ fn look_back(start: u32, sum_so_far: Chain, spins_so_far: u32) {
       break;
     }
   }
+  sum.x += look_back_reduce(of_lane).x;
   if (is_leader()) { look_back_result = LookBack(sum, stalled, spins); }
 }
 alias Posted = Chain;

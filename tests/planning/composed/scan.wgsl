@@ -344,6 +344,7 @@ fn look_back(start: u32, sum_so_far: Acc, spins_so_far: u32) {
   var sum = sum_so_far;
   var spins = spins_so_far;
   var stalled = NONE;
+  var of_lane = identity();  // combined over the lanes in the end, once
   loop {
     // Windows of a tile for each lane, whose last lane has the nearest tile. Without branches: a lane waits for all of its polls
     // together. Before tile 0 everything is known.
@@ -359,7 +360,7 @@ fn look_back(start: u32, sum_so_far: Acc, spins_so_far: u32) {
       let is_open = !is_found && moved == 0u * sg_size;
       let is_used = is_open && is_tile && sg_lane + 1u >= max(done, empty + 1u);
       let here = select(identity(), published_0.value, is_used);
-      sum = combine(look_back_reduce(here), sum);
+      of_lane = combine(here, of_lane);
       is_found = is_found || (is_open && done > empty);
       moved += select(0u, sg_size - empty, is_open);
     }
@@ -372,6 +373,7 @@ fn look_back(start: u32, sum_so_far: Acc, spins_so_far: u32) {
       break;
     }
   }
+  sum = combine(look_back_reduce(of_lane), sum);
   if (is_leader()) { look_back_result = LookBack(sum, stalled, spins); }
 }
 // What comes before a tile, for all invocations of its workgroup. A tile that has not published in time is not waited for: its

@@ -634,7 +634,7 @@ fn look_back(start: u32, sum_so_far: Acc, spins_so_far: u32) {
   var sum = sum_so_far;
   var spins = spins_so_far;
   var stalled = NONE;
-  var of_lane = identity();  // lanes are combined once, in the end
+  var of_lane = identity();  // combined over the lanes in the end, once
   loop {
     // Windows of a tile for each lane, whose last lane has the nearest tile. Without branches: a lane waits for all of its polls
     // together. Before tile 0 everything is known.
