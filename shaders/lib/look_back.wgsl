@@ -20,19 +20,17 @@ fn look_back(start: u32, sum_so_far: {{ chain.type }}, spins_so_far: u32) {
 //$ endif
   loop {
     // Windows of a tile for each lane, whose last lane has the nearest tile. Without branches: a lane waits for all of its polls
-    // together. Before tile 0 everything is known.
-    let back_{{ j }} = {{ j + 1 }}u * sg_size - 1u - sg_lane;  //$ for j in range(look)
-    let published_{{ j }} = state_poll(nearest - min(back_{{ j }}, nearest));  //$ for j in range(look)
+    // together. Lanes before tile 0 repeat it, and are not used: it publishes an inclusive total.
+    let published_{{ j }} = state_poll(nearest - min({{ j + 1 }}u * sg_size - 1u - sg_lane, nearest));  //$ for j in range(look)
     var moved = 0u;
     var is_found = false;
 //$ for j in range(look)
     {
-      let is_tile = back_{{ j }} <= nearest;
-      let done = look_back_last(!is_tile || published_{{ j }}.flag == INCLUSIVE);
-      let empty = look_back_last(is_tile && published_{{ j }}.flag == EMPTY);
+      let done = look_back_last(published_{{ j }}.flag == INCLUSIVE);
+      let empty = look_back_last(published_{{ j }}.flag == EMPTY);
       // The lanes behind the nearest empty tile, from the nearest inclusive one on.
       let is_open = !is_found && moved == {{ j }}u * sg_size;
-      let is_used = is_open && is_tile && sg_lane + 1u >= max(done, empty + 1u);
+      let is_used = is_open && sg_lane + 1u >= max(done, empty + 1u);
       let here = select({{ chain.identity }}, published_{{ j }}.value, is_used);
 //$ if heads_close is defined
       // Behind a head only the heads count.
