@@ -214,8 +214,8 @@ def _chain(registers_of_item: int = 1, tile: float = 1.0, least: int = 128, *, a
     """
 
     def rows(facts: DeviceFacts) -> Rows[Numbers]:
-        # Large tiles make the chain short, small workgroups let more of them overlap (scan, H200: 128 × 16 is the best
-        # of the shapes tried at 2^28 and 2^24). Half as many items were up to a quarter slower on an H100, too.
+        # Large tiles make the chain short, small workgroups let more of them overlap (scan of 2^24, H200: 256 × 8 41.6
+        # µs, 128 × 16 43.0, 512 × 4 43.9). Half as many items were up to a quarter slower on an H100, too.
         items = int(_CHAIN_TILE * tile)
         # Half of the registers for items, where a quarter of the invocations are at work.
         room = min(64, facts.registers_of_half)
@@ -411,9 +411,9 @@ KERNELS: Mapping[str, TunedKernel] = {
     "segmented_reduce_medium": TunedKernel(ScanTuning, _BLOCKS, _in_blocks(256, 4), _any(64, 4, 64)),
     "histogram": TunedKernel(HistogramTuning, _BLOCKS, _histogram, _any(64, 2, 32)),
     "histogram_ranges": TunedKernel(HistogramTuning, _BLOCKS, _histogram_ranges, _any(64, 4, 32)),
-    # A select of half of 2^28 items on an H200 takes 582 µs with 256 × 8, 567 with 128 × 16, 775 with 128 × 8, 680 with
-    # 512 × 8; with flags of their own 652 with 256 × 8, 571 with 256 × 16; a partition in 2 821 with 256 × 8, 810 with
-    # 128 × 16.
+    # H200, 2^24 items: unique in runs of 8 and of 1 31.0 and 46.2 µs with 256 × 8, 32.2 and 48.3 with 512 × 8, 31.5 and
+    # 47.2 with 512 × 4; a partition in 2 50.3 with 256 × 8, 53.8 with 256 × 16; a select by flags of 2^27 256 with
+    # 256 × 8, 246 with 256 × 16.
     "stream": TunedKernel(StreamTuning, _SIZES, _chain(2), _any(64, 4)),
     # Keys of 8 bytes (unique of 2^24, runs of 8, H200: 256 × 8 68.2 µs, 256 × 4 65.6, 128 × 8 61.4, 512 × 4 59.6).
     "stream_wide": TunedKernel(StreamTuning, _SIZES, _chain(4), _any(64, 4)),
