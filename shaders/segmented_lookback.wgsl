@@ -28,7 +28,7 @@
 //$ include "lib/state.wgsl"
 
 //$ set may_end = true
-//$ if emission == "runs"
+//$ if emission == "runs" and subgroups == "native"
 //$ set heads_close = true
 //$ endif
 //$ include "lib/look_back.wgsl"

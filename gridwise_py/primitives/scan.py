@@ -328,7 +328,7 @@ class Scan(ScanCalls, LookBackPrimitive):
 
     def _plan_lookback(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
         words = self._accumulator.words
-        (shape, polls), *others = self._waiting.looks(self._items_in(layout["input"]), self._shapes)
+        (shape, polls), *others = self._waiting.looks(self._items_in(layout["input"]), self._shapes, words)
         if layout["input"].overlaps(layout["output"]):
             raise OverlapError(
                 "scan: strategy='lookback' cannot work in place, since a stalled tile is read again; leave out "

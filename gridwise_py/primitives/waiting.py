@@ -69,10 +69,12 @@ class Waiting:
         known = self._capabilities.lookback
         return lookback_verdict(self._device, self._state) if known is None and self._device is not None else known
 
-    def looks(self, n: int, shapes: Shapes[Shape]) -> list[tuple[Shape, Polls]]:
-        """Return the shape for `n` items and how its tiles are polled; then both for other lengths."""
+    def looks(self, n: int, shapes: Shapes[Shape], words: int) -> list[tuple[Shape, Polls]]:
+        """Return the shape for `n` items and how its tiles, of states of so many `words`, are polled; then others."""
         few = 0 if self._capabilities.is_cpu else few_items(facts_of(self._capabilities)) // 2
-        lanes = [self._tuning.look or max(1, min(4, tiles // self._mode.size)) for tiles in WINDOW_TILES]
+        # Each tile of a lane is written out: SwiftShader compiles four states of three words for ever.
+        most = max(1, 4 // words)
+        lanes = [self._tuning.look or max(1, min(most, tiles // self._mode.size)) for tiles in WINDOW_TILES]
         looks = Polls(lanes[0], spread=False), Polls(lanes[1], spread=True)
         lengths = (n, few // 2, few, *(up_to or MOST_ITEMS for up_to, _ in shapes.rows))
         return list(dict.fromkeys((shapes.at(each), looks[each >= few]) for each in lengths))

@@ -244,12 +244,12 @@ class SegmentedPrimitive(LookBackPrimitive):
         return tuple(dict.fromkeys((*(("subgroup",) if self.mode.kind == "native" else ()), *self._features)))
 
     def _plan_lookback(self, builder: PlanBuilder, layout: Layout, windows: Sequence[Window]) -> dict[str, Any]:
-        (shape, polls), *others = self._waiting.looks(self._items_in(layout["items"]), self._shapes)
+        chain_words = 1 + self._accumulator.words
+        words = chain_words if self._emission == "runs" else self._accumulator.words
+        (shape, polls), *others = self._waiting.looks(self._items_in(layout["items"]), self._shapes, words)
         lengths = [window.length // self.datatype.elements for window in windows]
         tiles = [max(1, -(-length // shape.tile_items)) for length in lengths]
         carried = len(windows) > 1
-        chain_words = 1 + self._accumulator.words
-        words = chain_words if self._emission == "runs" else self._accumulator.words
         carries = builder.scratch("carries", chain_words * (len(windows) + 1))
         for window, length, count in zip(windows, lengths, tiles, strict=True):
             suffix = f"_{window.index}" if carried else ""

@@ -378,7 +378,7 @@ class StreamPrimitive(Primitive):
         return min(rooms) if rooms else 0
 
     def _plan_lookback(self, builder: PlanBuilder, layout: Layout, windows: Sequence[Window], n: int) -> dict[str, Any]:
-        (shape, polls), *others = self._waiting.looks(n, self._shapes)
+        (shape, polls), *others = self._waiting.looks(n, self._shapes, self._words)
         tiles = [-(-window.length // shape.tile_items) for window in windows]
         tickets, spin_limit = self._waiting.tickets, self._waiting.spin_limit
         carries = self._carries(builder, windows)
