@@ -19,6 +19,8 @@ DIGIT_WIDTH_SHIFT = 5
 DIGIT_WORD_SHIFT = 9
 #: Words that several workgroups count in (lib/control.wgsl); sums of a histogram and states of a sort lie behind them.
 CONTROL_WORDS = 4
+#: From the state of a tile to that of the next one, where states are spread: 32 bytes.
+SPREAD_WORDS = 8
 #: The routes of a sort have a word per pass, at most 8; then where the bins of each digit begin.
 ROUTES_FIRST_BIN = 8
 

@@ -10,6 +10,7 @@ from ..types.capabilities import Capabilities
 from ..types.options import integer, one_of
 from .builder import PlanBuilder
 from .faults import HEALTHY, Faults
+from .kernel_constants import SPREAD_WORDS
 
 STATES = ("u64", "u32x2")
 #: Unsuccessful polls, unless a caller asks for another number.
@@ -98,7 +99,7 @@ class ChainedState:
         """
         wide = self.form == "u64"
         control = builder.scratch(f"control{suffix}", 4)
-        states = builder.scratch(f"states{suffix}", (max(8, 2 * words) if spread else 2 * words) * tiles)
+        states = builder.scratch(f"states{suffix}", max(2 * words, SPREAD_WORDS if spread else 0) * tiles)
         return {
             "constants": {
                 "SPIN_LIMIT": self.spin_limit,

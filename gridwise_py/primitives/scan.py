@@ -353,13 +353,13 @@ class Scan(ScanCalls, LookBackPrimitive):
             state = self._state.add_to(builder, count, suffix, words=words, spread=polls.spread)
             if carried:  # reads the total of all earlier windows, writes the total up to the end of this one
                 state["carries"] = replace(carries, offset=words * window.index, length=2 * words).by_words()
-            for each in ((shape, polls), *(() if len(windows) > 1 else others)):
+            for each, way in ((shape, polls), *(() if len(windows) > 1 else others)):
                 self._add(
-                    builder, window.label("scan"), "scan_lookback.wgsl", each[0], **window.operands,
+                    builder, window.label("scan"), "scan_lookback.wgsl", each, **window.operands,
                     params={"tiles": count}, extent="tiles",
                     flags=HAS_CARRY if window.index or self.takes_initial else 0,
                     carry_out=carried, carried=carried, exclusive=self.kind == "exclusive",
-                    tickets=tickets, counted=True, sibling=each in others, **state | each[1]._asdict(),
+                    tickets=tickets, counted=True, sibling=(each, way) in others, **state | way._asdict(),
                 )  # fmt: skip
         return self._lookback_parameters(shape, tiles, look=polls.look)
 

@@ -70,9 +70,12 @@ class Waiting:
         return lookback_verdict(self._device, self._state) if known is None and self._device is not None else known
 
     def looks(self, n: int, shapes: Shapes[Shape], words: int) -> list[tuple[Shape, Polls]]:
-        """Return the shape for `n` items and how its tiles, of states of so many `words`, are polled; then others."""
+        """Return the shape for `n` items, and how its tiles are polled; then both for other lengths.
+
+        A tile's state has so many `words`.
+        """
         few = 0 if self._capabilities.is_cpu else few_items(facts_of(self._capabilities)) // 2
-        # Each tile of a lane is written out: SwiftShader compiles four states of three words for ever.
+        # The text of a poll is repeated for each tile: with four of three words SwiftShader compiled for ever.
         most = max(1, 4 // words)
         lanes = [self._tuning.look or max(1, min(most, tiles // self._mode.size)) for tiles in WINDOW_TILES]
         looks = Polls(lanes[0], spread=False), Polls(lanes[1], spread=True)

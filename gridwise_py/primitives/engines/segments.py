@@ -255,12 +255,12 @@ class SegmentedPrimitive(LookBackPrimitive):
             suffix = f"_{window.index}" if carried else ""
             state = self._state.add_to(builder, count, suffix, words=words, spread=polls.spread)
             part = replace(carries, offset=chain_words * window.index, length=2 * chain_words).by_words()
-            for each in ((shape, polls), *(() if carried else others)):
+            for each, way in ((shape, polls), *(() if carried else others)):
                 self._add_kernel(
-                    builder, window.label(self._label), "segmented_lookback.wgsl", each[0], layout, window,
+                    builder, window.label(self._label), "segmented_lookback.wgsl", each, layout, window,
                     params={"tiles": count, "flags": window_flags(window)}, items=length,
-                    written={"carries": part} if carried else {}, extent="tiles", sibling=each in others,
-                    carried=carried, tickets=self._waiting.tickets, **state | each[1]._asdict(),
+                    written={"carries": part} if carried else {}, extent="tiles", sibling=(each, way) in others,
+                    carried=carried, tickets=self._waiting.tickets, **state | way._asdict(),
                 )  # fmt: skip
         return self._lookback_parameters(shape, tiles, look=polls.look)
 

@@ -18,7 +18,7 @@ import wgpu
 from ...errors import ArgumentError, LimitError
 from ...planning.builder import PlanBuilder
 from ...planning.faults import HEALTHY, Faults
-from ...planning.kernel_constants import CONTROL_WORDS, HAS_CARRY
+from ...planning.kernel_constants import CONTROL_WORDS, HAS_CARRY, SPREAD_WORDS
 from ...planning.kernel_request import Extent, KernelFile, Memory
 from ...planning.layout import Layout, Operand
 from ...planning.lookback_state import reads_by_rmw
@@ -383,17 +383,17 @@ class StreamPrimitive(Primitive):
         tickets, spin_limit = self._waiting.tickets, self._waiting.spin_limit
         carries = self._carries(builder, windows)
         outputs = {name: layout[name] for name in self.signature.outputs if layout[name].length}
-        apart = 8 if polls.spread else self._words
+        apart = SPREAD_WORDS if polls.spread else self._words
         for window, count, carry in zip(windows, tiles, carries, strict=True):
             states = builder.scratch(f"states_{window.index}" if carry else "states", CONTROL_WORDS + apart * count)
-            for each in ((shape, polls), *(() if carry else others)):
+            for each, way in ((shape, polls), *(() if carry else others)):
                 self._add(
-                    builder, window.label(self._label), "stream_lookback.wgsl", each[0], window, n,
+                    builder, window.label(self._label), "stream_lookback.wgsl", each, window, n,
                     reads=window.operands, writes=outputs | carry, room=self._room(layout),
                     params={"tiles": count}, extent="tiles",
                     constants={"SPIN_LIMIT": spin_limit, "EPOCH_BITS": 1, "STALL_EVERY": self._faults.stall_every},
                     atomics={"states": (states, "array<atomic<u32>>")},
-                    sibling=each in others, blocks=False, **each[1]._asdict(),
+                    sibling=(each, way) in others, blocks=False, **way._asdict(),
                     tickets=tickets, control="states", read_by_rmw=reads_by_rmw(self.capabilities),
                 )  # fmt: skip
         return {

@@ -661,7 +661,7 @@ fn emit_end(here: Acc) {
 // The chained state of a kernel that counts: for each tile a word per counter, {epoch: 1 bit, inclusive: 1 bit, value: 30 bits}.
 // One bit of epoch is enough, because every dispatch publishes every tile, idle ones too: a word of another epoch is of the
 // previous dispatch. A tile publishes one value for each flag, so words with equal tags belong together. The words lie
-// behind the four of lib/control.wgsl in one buffer; those of many tiles lie `spread`, 32 bytes from one to the next.
+// behind the four of lib/control.wgsl in one buffer; those of many tiles are `spread`, see lib/state.wgsl.
 // Counters that the workgroups of a dispatch share: tickets, finished workgroups, and the epoch, which tells this dispatch's
 // state from that of the previous one.
 override EPOCH_BITS: u32 = 30u;
@@ -732,8 +732,8 @@ fn look_back(start: u32, sum_so_far: Acc, spins_so_far: u32) {
   var of_lane = identity();  // combined over the lanes in the end, once
   loop {
     // Windows of a tile for each lane, whose last lane has the nearest tile. Without branches: a lane waits for all of its polls
-    // together. Before tile 0 everything is known. (Without these selections, as tile 0 says so itself, 2^20 items are slower on
-    // an H200.)
+    // together. Before tile 0 everything is known. Tile 0 says so, too; but without these selections a scan of 2^20 items takes
+    // 6.2 µs on an H200, with them 5.7.
     let back_0 = 0u * sg_size + (sg_size - 1u - sg_lane);
     var published_0 = state_poll(nearest - min(back_0, nearest));
     published_0.flag = select(published_0.flag, INCLUSIVE, back_0 > nearest);
